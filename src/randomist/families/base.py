@@ -1,0 +1,82 @@
+"""What a family of mediator distributions must offer: draw, log-density, Rényi divergence."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from randomist.errors import ParameterError, ShapeError
+
+Array: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.int64]
+
+
+class Family(ABC):
+    """The known distributions p_x over mediators, one per decision x.
+
+    A family with `members = K` has decisions 0..K-1; one with `members = None` is indexed by points (a location family,
+    for `Box`). Mediators have `shape` () for scalars or (d,) for vectors; arrays of n of them are (n,) or (n, d).
+    Constructor arguments are dataclass fields of plain arrays, so that `state()` can be written and read anywhere.
+    """
+
+    members: int | None
+    shape: tuple[int, ...]
+    discrete: ClassVar[bool] = False  # densities are with respect to counting measure, not Lebesgue
+
+    @abstractmethod
+    def sample(self, decisions: ArrayLike | None, rng: np.random.Generator) -> NDArray[Any]:
+        """One mediator per decision.  (n, *shape)"""
+
+    @abstractmethod
+    def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
+        """log p_x(z) for every pair; -inf off the support; `None` means all members.  (n_decisions, n_mediators)"""
+
+    @abstractmethod
+    def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:
+        """D_order(p_x || p_x'), exact, `inf` where it diverges.  (n_decisions, n_others)"""
+
+    def state(self) -> dict[str, Any]:
+        """The constructor's arguments as plain arrays, under the family's name."""
+        return {"kind": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
+
+    def _indices(self, decisions: ArrayLike | None) -> Indices:
+        """Decisions of a family with members as checked indices."""
+        if self.members is None:
+            raise ParameterError(f"{type(self).__name__} has no members to index; give it a mean, or use it in a Box")
+        if decisions is None:
+            return np.arange(self.members)
+        indices = np.atleast_1d(np.asarray(decisions))
+        if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer):
+            raise ShapeError(f"decisions must be a 1-D array of integers, got {indices.dtype} of shape {indices.shape}")
+        if indices.size and not (0 <= indices.min() and indices.max() < self.members):
+            raise ParameterError(f"decisions must lie in 0..{self.members - 1}, got {indices.min()}..{indices.max()}")
+        return indices.astype(np.int64, copy=False)
+
+    def _rows(self, values: ArrayLike, name: str = "mediators") -> Array:
+        """Mediators (or points) as one row each: (n, d) with d = 1 for scalars."""
+        array = np.asarray(values, dtype=np.float64)
+        width = self.shape[0] if self.shape else 1
+        rows = array.reshape(-1, width) if array.shape in ((), self.shape) or array.ndim == 1 + len(self.shape) else None
+        if rows is None or array.shape[max(array.ndim - len(self.shape), 0) :] != self.shape:
+            raise ShapeError(f"{name} must have shape (n, *{self.shape}) or {self.shape}, got {array.shape}")
+        return rows
+
+
+def check_order(order: float) -> float:
+    """A Rényi order is any number above 0, infinity included."""
+    if not order > 0:
+        raise ParameterError(f"order must be > 0 (1 is KL, inf the essential supremum), got {order}")
+    return float(order)
+
+
+def finite_array(value: ArrayLike, name: str) -> Array:
+    """A float64 copy that nobody else can change, refused unless every entry is finite."""
+    array = np.array(value, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise ParameterError(f"{name} must be finite, got {array}; drop or repair the entries that are not")
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,131 @@
+"""Diagonal Gaussians, with members (a finite set of means) or as a location family (the decision is the mean)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numba
+import numpy as np
+from numpy.typing import ArrayLike
+
+from randomist.errors import EmptySpaceError, ParameterError, ShapeError
+from randomist.families.base import Array, Family, check_order, finite_array
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian(Family):
+    """N(mean, diag(std²)).
+
+    `mean` of shape (K,) gives K scalar members, (K, d) gives K members of dimension d; a number gives one member.
+    `std` broadcasts against `mean`: a number, (K,) beside a (K,) mean; (d,), (K, 1) or (K, d) beside a (K, d) mean.
+    Without a mean the decision is the mean: `std` is a number (scalar mediators) or (d,).
+    """
+
+    mean: Array | None = None
+    std: Array = 1.0  # type: ignore[assignment]
+    members: int | None = field(init=False, repr=False)
+    shape: tuple[int, ...] = field(init=False, repr=False)
+    _mean: Array | None = field(init=False, repr=False)  # (K, d)
+    _std: Array = field(init=False, repr=False)  # (K, d), or (1, d) without a mean
+    _log_scale: Array = field(init=False, repr=False)  # log of the density's peak  (K,) or (1,)
+
+    def __post_init__(self) -> None:
+        std = finite_array(self.std, "std")
+        if not (std > 0).all():
+            raise ParameterError(f"std must be > 0, got {std}; a mediator without spread is a Dirac")
+        mean = None if self.mean is None else finite_array(self.mean, "mean")
+        if mean is None:
+            if std.ndim > 1 or std.size == 0:
+                raise ShapeError(f"without a mean, std must be a number or of shape (d,), got {std.shape}")
+            members, shape, means, stds = None, std.shape, None, std.reshape(1, -1)
+        else:
+            if mean.ndim > 2:
+                raise ShapeError(f"mean must have shape (K,) or (K, d), got {mean.shape}")
+            if mean.size == 0:
+                raise EmptySpaceError(f"mean of shape {mean.shape} has no members; give at least one")
+            try:
+                spread = np.broadcast_to(std, np.atleast_1d(mean).shape)
+            except ValueError:
+                raise ShapeError(
+                    f"std of shape {std.shape} does not broadcast to mean's {mean.shape}; one std per member of a (K, d) "
+                    "mean has shape (K, 1)"
+                ) from None
+            members, shape = (1, ()) if mean.ndim == 0 else (mean.shape[0], mean.shape[1:])
+            means, stds = mean.reshape(members, -1), np.ascontiguousarray(spread).reshape(members, -1)
+        log_scale = -np.log(stds).sum(axis=1) - 0.5 * math.log(2 * math.pi) * stds.shape[1]
+        for name, value in (
+            *(("mean", mean), ("std", std), ("members", members), ("shape", shape)),
+            *(("_mean", means), ("_std", stds), ("_log_scale", log_scale)),
+        ):
+            object.__setattr__(self, name, value)
+
+    def at(self, points: ArrayLike) -> Gaussian:
+        """The finite family with a member at each point: this location family, restricted."""
+        means = self._rows(points, "points")
+        return Gaussian(means[:, 0] if self.shape == () else means, self.std)
+
+    def sample(self, decisions: ArrayLike | None, rng: np.random.Generator) -> Array:
+        mean, std, _ = self._parameters(decisions)
+        return (mean + std * rng.standard_normal(mean.shape)).reshape(-1, *self.shape)
+
+    def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
+        mean, std, log_scale = self._parameters(decisions)
+        return _log_density(mean, std, log_scale, self._rows(mediators))  # type: ignore[no-any-return]
+
+    def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:
+        order = check_order(order)
+        mean_p, std_p, _ = self._parameters(decisions)
+        mean_q, std_q, _ = self._parameters(others)
+        std_p, std_q = np.broadcast_to(std_p, mean_p.shape), np.broadcast_to(std_q, mean_q.shape)
+        total = np.zeros((len(mean_p), len(mean_q)))
+        for d in range(mean_p.shape[1]):  # independent dimensions add
+            difference = mean_p[:, None, d] - mean_q[None, :, d]
+            total += _log_renyi_1d(difference, std_p[:, None, d], std_q[None, :, d], order)
+        return total
+
+    def _parameters(self, decisions: ArrayLike | None) -> tuple[Array, Array, Array]:
+        """Means (n, d), stds (n or 1, d) and log peaks (n or 1,) of the decisions."""
+        if self._mean is None:
+            if decisions is None:
+                raise ParameterError("a Gaussian without a mean has no list of members; name the decisions")
+            return self._rows(decisions, "decisions"), self._std, self._log_scale
+        if decisions is None:
+            return self._mean, self._std, self._log_scale
+        k = self._indices(decisions)
+        return self._mean[k], self._std[k], self._log_scale[k]
+
+
+def _log_renyi_1d(difference: Array, std_p: Array, std_q: Array, order: float) -> Array:
+    """Closed forms of Gil et al. (2013), arranged so that equal stds give 0 exactly and order -> 1 loses no digits."""
+    ratio = (std_p / std_q) ** 2
+    scaled = (difference / std_q) ** 2
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if order == 1:
+            spread, shift = 0.5 * (ratio - 1 - np.log(ratio)), 0.5 * scaled
+        elif math.isinf(order):
+            spread, shift = -0.5 * np.log(ratio), np.where(scaled > 0, 0.5 * scaled / np.maximum(1 - ratio, 0), 0.0)
+            spread = np.where(ratio > 1, np.inf, spread)
+        else:
+            excess = (order - 1) * (1 - ratio)  # s²/σ_q² - 1, with s² = order σ_q² + (1 - order) σ_p²
+            spread = -0.5 * np.log(ratio) - 0.5 * np.log1p(excess) / (order - 1)
+            shift = 0.5 * order * scaled / (1 + excess)
+            spread = np.where(excess <= -1, np.inf, spread)
+            shift = np.where(excess <= -1, np.inf, shift)
+    return np.maximum(spread, 0) + shift
+
+
+@numba.njit(cache=True)
+def _log_density(mean: Array, std: Array, log_scale: Array, mediators: Array) -> Array:
+    """(n, d), (n or 1, d), (n or 1,), (m, d) -> (n, m)"""
+    n, m = mean.shape[0], mediators.shape[0]
+    out = np.empty((n, m))
+    for i in range(n):
+        s = i if std.shape[0] > 1 else 0
+        for j in range(m):
+            total = 0.0
+            for d in range(mean.shape[1]):
+                u = (mediators[j, d] - mean[i, d]) / std[s, d]
+                total += u * u
+            out[i, j] = log_scale[s] - 0.5 * total
+    return out
