@@ -1,0 +1,122 @@
+"""Where a learner searches: a finite set of decisions, or a box of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from randomist.errors import EmptySpaceError, ParameterError, ShapeError
+from randomist.families import Family, Gaussian, Mixed, family_from_state
+from randomist.families.base import Array, Indices, finite_array
+
+
+@dataclass(frozen=True, eq=False)
+class Finite:
+    """K decisions 0..K-1: the members of one family, or a list of families with one member each.
+
+    >>> Finite(Gaussian(mean=[0, 1, 2], std=0.5)).size
+    3
+    """
+
+    family: Family
+    size: int = field(init=False)
+
+    def __init__(self, family: Family | Sequence[Family]) -> None:
+        if not isinstance(family, Family):
+            if not len(family):
+                raise EmptySpaceError("a Finite space needs at least one decision, got an empty list of families")
+            family = Mixed(tuple(family))
+        if family.members is None:
+            raise ParameterError(
+                f"{family!r} has no members; give it a mean, lay a grid with Finite.grid(family, low, high, points), "
+                "or search a continuum with Box(family, low, high)"
+            )
+        object.__setattr__(self, "family", family)
+        object.__setattr__(self, "size", family.members)
+
+    @classmethod
+    def grid(cls, family: Gaussian, low: ArrayLike, high: ArrayLike, points: int | Sequence[int]) -> Finite:
+        """`points` decisions per dimension, evenly spaced from `low` to `high`, ends included."""
+        box = Box(family, low, high)
+        lows, highs = np.atleast_1d(box.low), np.atleast_1d(box.high)
+        counts = np.broadcast_to(np.asarray(points), lows.shape)
+        if not np.issubdtype(counts.dtype, np.integer) or (counts < 1).any():
+            raise EmptySpaceError(f"points must be whole numbers >= 1, got {points}")
+        axes = [np.linspace(lo, hi, n) for lo, hi, n in zip(lows, highs, counts, strict=True)]
+        mesh = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)  # (K, d)
+        return cls(family.at(mesh.reshape(-1, *family.shape)))
+
+    @property
+    def points(self) -> Array | None:
+        """Where each decision lies, where the family says it.  (K, d)"""
+        return self.family._mean if isinstance(self.family, Gaussian) else None
+
+    def log_divergences_to(self, other: int) -> Array:
+        """D_2(p_x || p_other) for every decision x.  (K,)"""
+        return self.family.log_renyi(None, [other])[:, 0]
+
+    def uninformed(self) -> Indices:
+        """Decisions x with v(x) = max_x' d2(p_x || p_x') = inf (Remark 1), in index order."""
+        block = max(1, 2**20 // self.size)  # never more than a few MiB at a time, however large K is
+        starts = range(0, self.size, block)
+        rows = (self.family.log_renyi(np.arange(s, min(s + block, self.size)), None) for s in starts)
+        return np.flatnonzero(np.concatenate([np.isinf(row).any(axis=1) for row in rows]))
+
+    def state(self) -> dict[str, Any]:
+        return {"kind": "Finite", "family": self.family.state()}
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """Every point between `low` and `high`: the decision is the location of a location family.
+
+    >>> Box(Gaussian(std=[0.15, 3.0]), low=[-1, 0], high=[1, 20]).dimension
+    2
+    """
+
+    family: Gaussian
+    low: Array
+    high: Array
+
+    def __init__(self, family: Gaussian, low: ArrayLike, high: ArrayLike) -> None:
+        if family.members is not None:
+            raise ParameterError("a Box is searched by a family without a mean, such as Gaussian(std=0.15)")
+        low, high = (np.broadcast_to(finite_array(v, n), family.shape).copy() if np.ndim(v) <= len(family.shape) else v
+                     for v, n in ((low, "low"), (high, "high")))  # fmt: skip
+        if np.shape(low) != family.shape or np.shape(high) != family.shape:
+            raise ShapeError(
+                f"low and high must have the family's shape {family.shape}, got {np.shape(low)} and {np.shape(high)}"
+            )
+        if not (np.asarray(low) < np.asarray(high)).all():
+            raise EmptySpaceError(f"low must be below high in every dimension, got low={low} and high={high}")
+        for name, value in (("family", family), ("low", low), ("high", high)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def dimension(self) -> int:
+        return max(1, self.low.size)
+
+    def contains(self, decisions: ArrayLike) -> np.typing.NDArray[np.bool_]:
+        """Which decisions lie in the box.  (n,)"""
+        rows = self.family._rows(decisions, "decisions")
+        return ((rows >= self.low.reshape(-1)) & (rows <= self.high.reshape(-1))).all(axis=1)
+
+    def state(self) -> dict[str, Any]:
+        return {"kind": "Box", "family": self.family.state(), "low": self.low, "high": self.high}
+
+
+Space = Finite | Box
+
+
+def space_from_state(state: dict[str, Any]) -> Space:
+    """Undo `Finite.state` and `Box.state`."""
+    family = family_from_state(state["family"])
+    if state["kind"] == "Finite":
+        return Finite(family)
+    if not isinstance(family, Gaussian):
+        raise ParameterError(f"a Box is searched by a Gaussian, got {type(family).__name__}")
+    return Box(family, state["low"], state["high"])

@@ -1,0 +1,67 @@
+"""Where payoffs come from: the contract of a task, and the table of task ids."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from randomist.errors import TaskError
+from randomist.families.base import Array
+from randomist.spaces import Space
+
+
+class Task(ABC):
+    """A payoff for every mediator, in the user's units.
+
+    `space` is the paper's space of decisions for this task, or None where the user must choose one.
+    `out_of_range="clip"` says that payoffs may leave `payoff_range` and are clipped for the learner, reported raw.
+    """
+
+    id: ClassVar[str]
+    payoff_range: tuple[float, float] = (0.0, 1.0)
+    out_of_range: Literal["refuse", "clip"] = "refuse"
+    space: Space | None = None
+    first: Any = None  # the first decision, where the experiment fixes it
+
+    @abstractmethod
+    def payoff(self, mediators: ArrayLike, rng: np.random.Generator) -> Array:
+        """One payoff per mediator.  (n, *shape) -> (n,)"""
+
+    def expected_payoff(self, decisions: ArrayLike | None = None) -> Array:
+        """J(x) at decisions of `space` (all of a finite one by default), where it is known exactly.  (n,)"""
+        raise TaskError(f"the expected payoff of {self.id!r} is not known in closed form; regret cannot be computed")
+
+    @property
+    def optimum(self) -> float | None:
+        """The best expected payoff in `space`, or None where it is not known."""
+        return None
+
+
+_TASKS: dict[str, Callable[..., Task]] = {}
+
+
+def register(task: type[Task]) -> type[Task]:
+    """Make a task known by its id: `rd.task(id, **settings)`."""
+    _TASKS[task.id] = task
+    return task
+
+
+def task(id: str | Task, **settings: Any) -> Task:
+    """The task with this id (`randomist list` names them), with keyword settings."""
+    if isinstance(id, Task):
+        return id
+    if id not in _TASKS:
+        raise TaskError(f"unknown task {id!r}; known tasks: {', '.join(sorted(_TASKS))}")
+    try:
+        return _TASKS[id](**settings)
+    except TypeError as error:
+        raise TaskError(f"task {id!r} does not take these settings {settings}: {error}") from error
+
+
+def task_ids() -> list[str]:
+    """The registered ids, sorted."""
+    return sorted(_TASKS)
