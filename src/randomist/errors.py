@@ -43,3 +43,7 @@ class StateError(RandomistError, ValueError):
 
 class TaskError(RandomistError, ValueError):
     """An unknown task, or one that does not fit the learner."""
+
+
+class NoDataError(RandomistError, ValueError):
+    """A question that needs at least one told payoff."""

@@ -43,6 +43,8 @@ class Finite:
         """`points` decisions per dimension, evenly spaced from `low` to `high`, ends included."""
         box = Box(family, low, high)
         lows, highs = np.atleast_1d(box.low), np.atleast_1d(box.high)
+        if np.shape(points) not in ((), lows.shape):
+            raise ShapeError(f"points must be one number, or one per dimension ({lows.size}), got {points}")
         counts = np.broadcast_to(np.asarray(points), lows.shape)
         if not np.issubdtype(counts.dtype, np.integer) or (counts < 1).any():
             raise EmptySpaceError(f"points must be whole numbers >= 1, got {points}")
@@ -53,7 +55,7 @@ class Finite:
     @property
     def points(self) -> Array | None:
         """Where each decision lies, where the family says it.  (K, d)"""
-        return self.family._mean if isinstance(self.family, Gaussian) else None
+        return self.family.points
 
     def log_divergences_to(self, other: int) -> Array:
         """D_2(p_x || p_other) for every decision x.  (K,)"""
@@ -85,13 +87,8 @@ class Box:
     def __init__(self, family: Gaussian, low: ArrayLike, high: ArrayLike) -> None:
         if family.members is not None:
             raise ParameterError("a Box is searched by a family without a mean, such as Gaussian(std=0.15)")
-        low, high = (np.broadcast_to(finite_array(v, n), family.shape).copy() if np.ndim(v) <= len(family.shape) else v
-                     for v, n in ((low, "low"), (high, "high")))  # fmt: skip
-        if np.shape(low) != family.shape or np.shape(high) != family.shape:
-            raise ShapeError(
-                f"low and high must have the family's shape {family.shape}, got {np.shape(low)} and {np.shape(high)}"
-            )
-        if not (np.asarray(low) < np.asarray(high)).all():
+        low, high = _bound(low, "low", family.shape), _bound(high, "high", family.shape)
+        if not (low < high).all():
             raise EmptySpaceError(f"low must be below high in every dimension, got low={low} and high={high}")
         for name, value in (("family", family), ("low", low), ("high", high)):
             object.__setattr__(self, name, value)
@@ -107,6 +104,15 @@ class Box:
 
     def state(self) -> dict[str, Any]:
         return {"kind": "Box", "family": self.family.state(), "low": self.low, "high": self.high}
+
+
+def _bound(value: ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
+    """One side of a box, spread over its dimensions."""
+    array = finite_array(value, name)
+    try:
+        return np.broadcast_to(array, shape).copy()
+    except ValueError:
+        raise ShapeError(f"{name} must be a number or have the family's shape {shape}, got {array.shape}") from None
 
 
 Space = Finite | Box

@@ -26,6 +26,7 @@ class Family(ABC):
     members: int | None
     shape: tuple[int, ...]
     discrete: ClassVar[bool] = False  # densities are with respect to counting measure, not Lebesgue
+    dtype: ClassVar[type] = float  # of a mediator's entries
 
     @abstractmethod
     def sample(self, decisions: ArrayLike | None, rng: np.random.Generator) -> NDArray[Any]:
@@ -39,6 +40,22 @@ class Family(ABC):
     def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:
         """D_order(p_x || p_x'), exact, `inf` where it diverges.  (n_decisions, n_others)"""
 
+    @property
+    def points(self) -> Array | None:
+        """Where each member lies, where that means something.  (K, d)"""
+        return None
+
+    # One decision and one mediator are what a round needs; families override these two where that is much faster.
+
+    def draw(self, decision: Any, rng: np.random.Generator) -> Any:
+        """`sample` for one decision: a number, or an array of `shape`."""
+        mediator = self.sample(np.asarray(decision)[None], rng)[0]
+        return mediator if self.shape else mediator.item()
+
+    def log_densities(self, mediator: Any) -> Array:
+        """`log_density` of every member at one mediator.  (K,)"""
+        return self.log_density(None, mediator)[:, 0]
+
     def state(self) -> dict[str, Any]:
         """The constructor's arguments as plain arrays, under the family's name."""
         return {"kind": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
@@ -50,20 +67,21 @@ class Family(ABC):
         if decisions is None:
             return np.arange(self.members)
         indices = np.atleast_1d(np.asarray(decisions))
-        if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer):
+        if indices.size == 0:
+            return np.empty(0, dtype=np.int64)
+        if indices.ndim != 1 or indices.dtype.kind not in "iu":
             raise ShapeError(f"decisions must be a 1-D array of integers, got {indices.dtype} of shape {indices.shape}")
-        if indices.size and not (0 <= indices.min() and indices.max() < self.members):
-            raise ParameterError(f"decisions must lie in 0..{self.members - 1}, got {indices.min()}..{indices.max()}")
+        low, high = (indices[0], indices[0]) if indices.size == 1 else (indices.min(), indices.max())  # 1: the hot loop
+        if not (low >= 0 and high < self.members):
+            raise ParameterError(f"decisions must lie in 0..{self.members - 1}, got {low}..{high}")
         return indices.astype(np.int64, copy=False)
 
     def _rows(self, values: ArrayLike, name: str = "mediators") -> Array:
         """Mediators (or points) as one row each: (n, d) with d = 1 for scalars."""
         array = np.asarray(values, dtype=np.float64)
-        width = self.shape[0] if self.shape else 1
-        rows = array.reshape(-1, width) if array.shape in ((), self.shape) or array.ndim == 1 + len(self.shape) else None
-        if rows is None or array.shape[max(array.ndim - len(self.shape), 0) :] != self.shape:
+        if array.shape != self.shape and (array.ndim != 1 + len(self.shape) or array.shape[1:] != self.shape):
             raise ShapeError(f"{name} must have shape (n, *{self.shape}) or {self.shape}, got {array.shape}")
-        return rows
+        return array.reshape(-1, self.shape[0] if self.shape else 1)
 
 
 def check_order(order: float) -> float:
@@ -75,7 +93,10 @@ def check_order(order: float) -> float:
 
 def finite_array(value: ArrayLike, name: str) -> Array:
     """A float64 copy that nobody else can change, refused unless every entry is finite."""
-    array = np.array(value, dtype=np.float64)
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} must be a number or an array of numbers, got {value!r}") from None
     if not np.isfinite(array).all():
         raise ParameterError(f"{name} must be finite, got {array}; drop or repair the entries that are not")
     array.setflags(write=False)

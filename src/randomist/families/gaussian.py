@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
 from randomist.errors import EmptySpaceError, ParameterError, ShapeError
+from randomist.families._special import log1p_minus
 from randomist.families.base import Array, Family, check_order, finite_array
 
 
@@ -38,7 +40,7 @@ class Gaussian(Family):
         if mean is None:
             if std.ndim > 1 or std.size == 0:
                 raise ShapeError(f"without a mean, std must be a number or of shape (d,), got {std.shape}")
-            members, shape, means, stds = None, std.shape, None, std.reshape(1, -1)
+            members, shape, means, stds = None, std.shape, None, std.reshape(1, -1).copy()
         else:
             if mean.ndim > 2:
                 raise ShapeError(f"mean must have shape (K,) or (K, d), got {mean.shape}")
@@ -48,11 +50,11 @@ class Gaussian(Family):
                 spread = np.broadcast_to(std, np.atleast_1d(mean).shape)
             except ValueError:
                 raise ShapeError(
-                    f"std of shape {std.shape} does not broadcast to mean's {mean.shape}; one std per member of a (K, d) "
-                    "mean has shape (K, 1)"
+                    f"std of shape {std.shape} does not broadcast to mean's {mean.shape}; one std per member of a "
+                    "(K, d) mean has shape (K, 1)"
                 ) from None
             members, shape = (1, ()) if mean.ndim == 0 else (mean.shape[0], mean.shape[1:])
-            means, stds = mean.reshape(members, -1), np.ascontiguousarray(spread).reshape(members, -1)
+            means, stds = mean.reshape(members, -1).copy(), spread.reshape(members, -1).copy()  # writable: one kernel
         log_scale = -np.log(stds).sum(axis=1) - 0.5 * math.log(2 * math.pi) * stds.shape[1]
         for name, value in (
             *(("mean", mean), ("std", std), ("members", members), ("shape", shape)),
@@ -65,13 +67,31 @@ class Gaussian(Family):
         means = self._rows(points, "points")
         return Gaussian(means[:, 0] if self.shape == () else means, self.std)
 
+    @property
+    def points(self) -> Array | None:
+        return self._mean
+
     def sample(self, decisions: ArrayLike | None, rng: np.random.Generator) -> Array:
         mean, std, _ = self._parameters(decisions)
         return (mean + std * rng.standard_normal(mean.shape)).reshape(-1, *self.shape)
 
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
         mean, std, log_scale = self._parameters(decisions)
-        return _log_density(mean, std, log_scale, self._rows(mediators))  # type: ignore[no-any-return]
+        density: Array = _log_density(mean, std, log_scale, self._rows(mediators))
+        return density
+
+    def draw(self, decision: Any, rng: np.random.Generator) -> Any:
+        if self._mean is None or self.shape:
+            return super().draw(decision, rng)
+        return float(self._mean[decision, 0] + self._std[decision, 0] * rng.standard_normal())
+
+    def log_densities(self, mediator: Any) -> Array:
+        if (
+            self._mean is not None and not self.shape and type(mediator) is float
+        ):  # no array needs to be made of one number
+            density: Array = _log_densities_1d(self._mean, self._std, self._log_scale, mediator)
+            return density
+        return super().log_densities(mediator)
 
     def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:
         order = check_order(order)
@@ -80,7 +100,8 @@ class Gaussian(Family):
         std_p, std_q = np.broadcast_to(std_p, mean_p.shape), np.broadcast_to(std_q, mean_q.shape)
         total = np.zeros((len(mean_p), len(mean_q)))
         for d in range(mean_p.shape[1]):  # independent dimensions add
-            difference = mean_p[:, None, d] - mean_q[None, :, d]
+            with np.errstate(over="ignore"):
+                difference = mean_p[:, None, d] - mean_q[None, :, d]
             total += _log_renyi_1d(difference, std_p[:, None, d], std_q[None, :, d], order)
         return total
 
@@ -97,22 +118,39 @@ class Gaussian(Family):
 
 
 def _log_renyi_1d(difference: Array, std_p: Array, std_q: Array, order: float) -> Array:
-    """Closed forms of Gil et al. (2013), arranged so that equal stds give 0 exactly and order -> 1 loses no digits."""
-    ratio = (std_p / std_q) ** 2
-    scaled = (difference / std_q) ** 2
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        if order == 1:
-            spread, shift = 0.5 * (ratio - 1 - np.log(ratio)), 0.5 * scaled
-        elif math.isinf(order):
-            spread, shift = -0.5 * np.log(ratio), np.where(scaled > 0, 0.5 * scaled / np.maximum(1 - ratio, 0), 0.0)
-            spread = np.where(ratio > 1, np.inf, spread)
+    """Closed forms of Gil et al. (2013), arranged so that neither close stds nor orders close to 1 lose digits."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        excess = (std_p - std_q) / std_q
+        excess = excess * (2 + excess)  # σ_p²/σ_q² - 1
+        if math.isinf(order):
+            spread = np.where(excess > -0.3, -0.5 * np.log1p(excess), np.log(std_q) - np.log(std_p))
+            spread = np.where(excess > 0, np.inf, spread)
+            shift = 0.5 * (difference / std_q) ** 2 / np.maximum(-excess, 0)
+            shift = np.where(difference == 0, 0.0, np.where(excess < 0, shift, np.inf))
+        elif order <= 1:  # s² = order σ_q² + (1 - order) σ_p² > 0
+            shift = 0.5 * order * (difference / np.hypot(math.sqrt(order) * std_q, math.sqrt(1 - order) * std_p)) ** 2
+            spread = _log_renyi_spread(excess, std_p, std_q, order)
         else:
-            excess = (order - 1) * (1 - ratio)  # s²/σ_q² - 1, with s² = order σ_q² + (1 - order) σ_p²
-            spread = -0.5 * np.log(ratio) - 0.5 * np.log1p(excess) / (order - 1)
-            shift = 0.5 * order * scaled / (1 + excess)
-            spread = np.where(excess <= -1, np.inf, spread)
-            shift = np.where(excess <= -1, np.inf, shift)
+            left = 1 - (order - 1) * excess  # s²/σ_q², where it is positive
+            shift = np.where(difference == 0, 0.0, 0.5 * (difference / std_q) ** 2 * (order / left))
+            shift = np.where(left > 0, shift, np.inf)
+            spread = np.where(left > 0, _log_renyi_spread(excess, std_p, std_q, order), np.inf)
     return np.maximum(spread, 0) + shift
+
+
+def _log_renyi_spread(excess: Array, std_p: Array, std_q: Array, order: float) -> Array:
+    """-log(σ_p²/σ_q²)/2 - log(s²/σ_q²)/(2 (order - 1)): what the stds add where the means agree."""
+    if not excess.any():
+        return np.zeros_like(excess)
+    log_ratio = 2 * (np.log(std_p) - np.log(std_q))
+    if order == 1:
+        near, far = -log1p_minus(excess), excess - log_ratio
+    else:
+        other = -(order - 1) * excess  # s²/σ_q² - 1
+        log_rest = np.where(np.isinf(other), math.log(abs(order - 1)) + log_ratio, np.log1p(other))
+        near = -log1p_minus(excess) - log1p_minus(other) / (order - 1)
+        far = -log_ratio - log_rest / (order - 1)
+    return 0.5 * np.where(np.abs(excess) < 0.3, near, far)
 
 
 @numba.njit(cache=True)
@@ -127,5 +165,15 @@ def _log_density(mean: Array, std: Array, log_scale: Array, mediators: Array) ->
             for d in range(mean.shape[1]):
                 u = (mediators[j, d] - mean[i, d]) / std[s, d]
                 total += u * u
-            out[i, j] = log_scale[s] - 0.5 * total
+            out[i, j] = log_scale[s] - 0.5 * total if total == total else -np.inf  # a NaN is nobody's mediator
+    return out
+
+
+@numba.njit(cache=True)
+def _log_densities_1d(mean: Array, std: Array, log_scale: Array, mediator: float) -> Array:
+    """`_log_density` of scalar members at one mediator.  (K, 1), (K, 1), (K,) -> (K,)"""
+    out = np.empty(mean.shape[0])
+    for i in range(mean.shape[0]):
+        u = (mediator - mean[i, 0]) / std[i, 0]
+        out[i] = log_scale[i] - 0.5 * (u * u) if u == u else -np.inf
     return out

@@ -1,0 +1,25 @@
+"""Arrays in, arrays out: weights, divergence bounds and estimators of multiple importance sampling. Knows no RL."""
+
+from randomist.importance.divergences import log_effective_samples, log_harmonic_divergence
+from randomist.importance.estimators import (
+    log_confidence,
+    log_threshold,
+    monte_carlo,
+    multiple_importance,
+    truncated_multiple_importance,
+    width,
+)
+from randomist.importance.weights import log_mixture, log_weights
+
+__all__ = [
+    "log_confidence",
+    "log_effective_samples",
+    "log_harmonic_divergence",
+    "log_mixture",
+    "log_threshold",
+    "log_weights",
+    "monte_carlo",
+    "multiple_importance",
+    "truncated_multiple_importance",
+    "width",
+]

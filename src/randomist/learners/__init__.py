@@ -1,0 +1,39 @@
+"""One file per algorithm; each says how an estimate becomes a choice."""
+
+from randomist.learners.base import Learner, Trial, load
+from randomist.learners.finite import BanditLearner, FiniteLearner, SharedHistoryLearner
+from randomist.learners.ftl import FollowTheLeader
+from randomist.learners.gp_ucb import GPUCB
+from randomist.learners.optimist import Optimist
+from randomist.learners.phe import PerturbedHistory
+from randomist.learners.randomist import Randomist
+from randomist.learners.thompson import ThompsonSampling
+from randomist.learners.ucb1 import UCB1
+
+# The command line's names. A new learner is one file and one line here.
+LEARNERS: dict[str, type[Learner]] = {
+    "ftl": FollowTheLeader,
+    "optimist": Optimist,
+    "randomist": Randomist,
+    "ucb1": UCB1,
+    "phe": PerturbedHistory,
+    "thompson": ThompsonSampling,
+    "gp-ucb": GPUCB,
+}
+
+__all__ = [
+    "GPUCB",
+    "LEARNERS",
+    "UCB1",
+    "BanditLearner",
+    "FiniteLearner",
+    "FollowTheLeader",
+    "Learner",
+    "Optimist",
+    "PerturbedHistory",
+    "Randomist",
+    "SharedHistoryLearner",
+    "ThompsonSampling",
+    "Trial",
+    "load",
+]

@@ -1,0 +1,26 @@
+"""Where payoffs come from. A module that is imported here registers its tasks: `task(id)` finds them."""
+
+from randomist.tasks.base import Task, register, task, task_ids
+from randomist.tasks.cartpole import Cartpole
+from randomist.tasks.environments import ContinuousCartPoleEnv, LQGEnv
+from randomist.tasks.illustrative import Illustrative
+from randomist.tasks.lower_bounds import ConstantRegretPair, FollowTheLeaderTrap, LogarithmicRegretPair, RareLoss
+from randomist.tasks.lqg import LQG
+from randomist.tasks.mountain_car import MountainCar
+
+__all__ = [
+    "LQG",
+    "Cartpole",
+    "ConstantRegretPair",
+    "ContinuousCartPoleEnv",
+    "FollowTheLeaderTrap",
+    "Illustrative",
+    "LQGEnv",
+    "LogarithmicRegretPair",
+    "MountainCar",
+    "RareLoss",
+    "Task",
+    "register",
+    "task",
+    "task_ids",
+]

@@ -1,0 +1,205 @@
+"""Members of several families side by side: a Gaussian beside a Dirac, a Uniform beside a Categorical."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from randomist.errors import EmptySpaceError, ParameterError, ShapeError
+from randomist.families._special import mean_energy
+from randomist.families.base import Array, Family, Indices, check_order
+from randomist.families.categorical import Categorical, log_renyi_of_masses
+from randomist.families.dirac import Dirac
+from randomist.families.gaussian import Gaussian
+from randomist.families.uniform import Uniform
+
+
+@dataclass(frozen=True, eq=False)
+class Mixed(Family):
+    """The members of all `parts`, in order: decision k is the k-th of them.
+
+    Densities are with respect to one measure that dominates every member, Lebesgue's plus a unit mass at every atom:
+    where some member has an atom, those without one have density 0; elsewhere the discrete ones have. Mediators are
+    float64.
+
+    A family of your own may be a part too. Its divergences to other kinds are infinite if one of the two is discrete
+    and the other is not, summed over their `atoms` if both are discrete and have that property, and refused otherwise.
+
+    >>> Mixed((Uniform(low=0, high=1), Dirac(at=0.25))).log_density(None, [0.25, 0.5])
+    array([[-inf,   0.],
+           [  0., -inf]])
+    """
+
+    parts: tuple[Family, ...]
+    members: int = field(init=False, repr=False)
+    shape: tuple[int, ...] = field(init=False, repr=False)
+    _groups: tuple[Family, ...] = field(init=False, repr=False)  # parts of one kind, joined
+    _group: Indices = field(init=False, repr=False)  # which group decision k belongs to  (K,)
+    _within: Indices = field(init=False, repr=False)  # and its index there  (K,)
+    _rows_of: tuple[Indices, ...] = field(init=False, repr=False)  # the decisions of each group
+    _discrete_first: tuple[int, ...] = field(init=False, repr=False)  # the groups, those with atoms before the others
+
+    def __post_init__(self) -> None:
+        parts = tuple(_flatten(self.parts))
+        if not parts:
+            raise EmptySpaceError("Mixed needs at least one part, got none")
+        for part in parts:
+            if part.members is None:
+                raise ParameterError(f"every part needs members, got {part!r}; give it a mean")
+            if part.shape != parts[0].shape:
+                raise ShapeError(
+                    f"all parts must share the shape of a mediator, got {parts[0].shape} and {part.shape}; a scalar "
+                    "beside vectors must be written as a vector"
+                )
+        groups: list[list[Family]] = []
+        group, within = [], []
+        for part in parts:
+            kind = type(part)
+            g = next((i for i, other in enumerate(groups) if type(other[0]) is kind and kind in _JOIN), len(groups))
+            if g == len(groups):
+                groups.append([])
+            start = sum(other.members or 0 for other in groups[g])
+            groups[g].append(part)
+            group.append(np.full(part.members or 0, g))
+            within.append(np.arange(start, start + (part.members or 0)))
+        joined = tuple(_JOIN[type(g[0])](g) if len(g) > 1 else g[0] for g in groups)
+        indices = np.concatenate(group)
+        for name, value in (
+            *(("parts", parts), ("members", len(indices)), ("shape", parts[0].shape)),
+            *(("_groups", joined), ("_group", indices), ("_within", np.concatenate(within))),
+            ("_rows_of", tuple(np.flatnonzero(indices == g) for g in range(len(joined)))),
+            ("_discrete_first", tuple(sorted(range(len(joined)), key=lambda g: not joined[g].discrete))),
+        ):
+            object.__setattr__(self, name, value)
+
+    def sample(self, decisions: ArrayLike | None, rng: np.random.Generator) -> Array:
+        k = self._indices(decisions)
+        if len(k) == 1:
+            return np.asarray(self._groups[self._group[k[0]]].sample(self._within[k], rng), dtype=np.float64)
+        out = np.empty((len(k), *self.shape))
+        ends = [*(np.flatnonzero(np.diff(self._group[k])) + 1).tolist(), len(k)] if len(k) else []
+        start = 0
+        for end in ends:  # one run of decisions of the same kind after the other, so that a batch draws like a sequence
+            out[start:end] = self._groups[self._group[k[start]]].sample(self._within[k[start:end]], rng)
+            start = end
+        return out
+
+    def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
+        z = self._rows(mediators).reshape(-1, *self.shape)
+        if len(self._groups) == 1:
+            return self._groups[0].log_density(decisions, z)
+        out = np.empty((self.members, len(z)))
+        atom = np.zeros(len(z), dtype=np.bool_)
+        for g in self._discrete_first:
+            block = self._groups[g].log_density(None, z)
+            if self._groups[g].discrete:
+                atom |= (block > -np.inf).any(axis=0)
+            else:
+                block[:, atom] = -np.inf
+            out[self._rows_of[g]] = block
+        return out if decisions is None else out[self._indices(decisions)]
+
+    def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:
+        order = check_order(order)
+        p, q = self._indices(decisions), self._indices(others)
+        out = np.empty((len(p), len(q)))
+        for g in np.unique(self._group[p]):
+            rows = np.flatnonzero(self._group[p] == g)
+            for h in np.unique(self._group[q]):
+                columns = np.flatnonzero(self._group[q] == h)
+                within = self._within[p[rows]], self._within[q[columns]]
+                out[np.ix_(rows, columns)] = self._between(g, h, *within, order)
+        return out
+
+    def state(self) -> dict[str, Any]:
+        return {"kind": "Mixed", "parts": [part.state() for part in self.parts]}
+
+    def _between(self, g: int, h: int, rows: Indices, columns: Indices, order: float) -> Array:
+        """D_order(members of group g || members of group h)."""
+        p, q = self._groups[g], self._groups[h]
+        if g == h:
+            return p.log_renyi(rows, columns, order)
+        if p.discrete != q.discrete:  # one sits on a null set of the other
+            return np.full((len(rows), len(columns)), np.inf)
+        if (type(p), type(q)) in _PAIRS:
+            return _PAIRS[type(p), type(q)](p, q, rows, columns, order)
+        if hasattr(p, "atoms") and hasattr(q, "atoms"):
+            atoms = np.unique(np.concatenate([p.atoms, q.atoms]), axis=0).reshape(-1, *self.shape)
+            return log_renyi_of_masses(np.exp(p.log_density(rows, atoms)), np.exp(q.log_density(columns, atoms)), order)
+        raise ParameterError(
+            f"no divergence is known between {type(p).__name__} and {type(q).__name__}; give one family that holds both"
+        )
+
+
+def _flatten(parts: Iterable[Family]) -> Iterable[Family]:
+    """The parts, with those of a Mixed in its place."""
+    for part in parts:
+        if not isinstance(part, Family):
+            raise ParameterError(f"every part must be a Family, got {part!r}; wrap a number as Dirac(at=...)")
+        yield from part.parts if isinstance(part, Mixed) else (part,)
+
+
+def _join_gaussians(parts: list[Any]) -> Gaussian:
+    mean, std = (np.concatenate([getattr(p, name) for p in parts]) for name in ("_mean", "_std"))
+    return Gaussian(mean.reshape(-1, *parts[0].shape), std.reshape(-1, *parts[0].shape))
+
+
+def _join_uniforms(parts: list[Any]) -> Uniform:
+    low, high = (np.concatenate([getattr(p, name) for p in parts]) for name in ("_low", "_high"))
+    return Uniform(low.reshape(-1, *parts[0].shape), high.reshape(-1, *parts[0].shape))
+
+
+def _join_diracs(parts: list[Any]) -> Dirac:
+    return Dirac(np.concatenate([p.atoms for p in parts]).reshape(-1, *parts[0].shape))
+
+
+def _join_categoricals(parts: list[Any]) -> Categorical:
+    width = max(p._mass.shape[1] for p in parts)
+    return Categorical(np.concatenate([np.pad(p._mass, ((0, 0), (0, width - p._mass.shape[1]))) for p in parts]))
+
+
+def _gaussian_to_uniform(p: Gaussian, q: Uniform, rows: Indices, columns: Indices, order: float) -> Array:
+    """D_α(p || q) = α/(1-α) D_{1-α}(q || p); from order 1 on, p's tails are where q has nothing."""
+    if order >= 1:
+        return np.full((len(rows), len(columns)), np.inf)
+    return order / (1 - order) * _uniform_against_gaussian(q, p, columns, rows, order).T
+
+
+def _uniform_to_gaussian(p: Uniform, q: Gaussian, rows: Indices, columns: Indices, order: float) -> Array:
+    return _uniform_against_gaussian(p, q, rows, columns, 1 - order)
+
+
+def _uniform_against_gaussian(p: Uniform, q: Gaussian, rows: Indices, columns: Indices, rate: float) -> Array:
+    """D_{1-rate}(p || q) = Σ_d log(σ√(2π)/w) - log(E_p exp(-rate z²/2)) / rate, z = (x - μ)/σ, w the box's width."""
+    low, high, _ = p._parameters(rows)
+    mean, std, _ = q._parameters(columns)
+    total = np.zeros((len(low), len(mean)))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        for d in range(low.shape[1]):
+            scale = std[None, :, d]
+            below, above = (edge[:, None, d] - mean[None, :, d] for edge in (low, high))
+            half = 0.5 * (high - low)[:, None, d]
+            log_half = np.log(half) - np.log(scale)
+            middle = (0.5 * below + 0.5 * above) / scale
+            energy = mean_energy(below / scale, above / scale, middle, half / scale, log_half, rate)
+            total += np.maximum(0.5 * math.log(math.pi / 2) - log_half + energy, 0)
+    return total
+
+
+_JOIN: dict[type[Family], Callable[[list[Any]], Family]] = {
+    Gaussian: _join_gaussians,
+    Uniform: _join_uniforms,
+    Dirac: _join_diracs,
+    Categorical: _join_categoricals,
+}
+
+# Closed forms between kinds that are both continuous.
+_PAIRS: dict[tuple[type[Family], type[Family]], Callable[[Any, Any, Indices, Indices, float], Array]] = {
+    (Gaussian, Uniform): _gaussian_to_uniform,
+    (Uniform, Gaussian): _uniform_to_gaussian,
+}

@@ -1,0 +1,223 @@
+"""The one record that all learners share, and the caches that make its estimates cheap.
+
+`Record` is what was told, append-only. `SharedHistory` adds, for a finite space, what turns one sample into an estimate
+of every decision: telling costs O(K + t), estimating one fused pass over (K, t), and memory grows by blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from randomist.errors import MediatorError
+from randomist.families.base import Array, Indices
+from randomist.importance import kernels
+from randomist.spaces import Finite
+
+BLOCK_ENTRIES = 2**17  # ratios per block: a mebibyte, so that a block's samples stay near the core
+
+
+class Estimates(NamedTuple):
+    """What the history says about each decision. Payoffs are on the scale of `payoff_range` mapped to [0, 1].  (K,) each"""
+
+    value: Array  # J̌_t(x)
+    effective_samples: Array  # η_t(x); as small as float64 allows, so see the logarithm
+    threshold: Array  # M_t(x)
+    width: Array  # sqrt(α log t / η)
+    plays: Indices  # T_t(x)
+    coverage: Array  # mean of min(M, ω): 1 - coverage is the mass that the samples do not see
+    log_effective_samples: Array
+
+
+class Record:
+    """Decisions, mediators and payoffs (in the user's units) as they were told: append-only, seen through read-only views."""
+
+    def __init__(
+        self, decision_shape: tuple[int, ...], mediator_shape: tuple[int, ...], dtypes: tuple[DTypeLike, DTypeLike]
+    ) -> None:
+        self._told = 0
+        self._capacity = 64
+        self._decisions = np.empty((self._capacity, *decision_shape), dtypes[0])
+        self._mediators = np.empty((self._capacity, *mediator_shape), dtypes[1])
+        self._payoffs = np.empty(self._capacity)
+
+    def append(self, decision: Any, mediator: Any, payoff: float) -> None:
+        told = self._told
+        if told == self._capacity:
+            self._capacity *= 2
+            self._decisions, self._mediators, self._payoffs = map(
+                self._grown, (self._decisions, self._mediators, self._payoffs)
+            )
+        self._decisions[told] = decision
+        self._mediators[told] = mediator
+        self._payoffs[told] = payoff
+        self._told = told + 1
+
+    def __len__(self) -> int:
+        return self._told
+
+    @property
+    def decisions(self) -> NDArray[Any]:
+        return self._view(self._decisions)
+
+    @property
+    def mediators(self) -> NDArray[Any]:
+        return self._view(self._mediators)
+
+    @property
+    def payoffs(self) -> Array:
+        return self._view(self._payoffs)
+
+    def _grown(self, array: NDArray[Any]) -> NDArray[Any]:
+        grown = np.empty((self._capacity, *array.shape[1:]), array.dtype)
+        grown[: len(array)] = array
+        return grown
+
+    def _view(self, array: NDArray[Any]) -> NDArray[Any]:
+        view = array[: self._told]
+        view.flags.writeable = False
+        return view
+
+    def state(self) -> dict[str, Any]:
+        return {name: getattr(self, name).copy() for name in ("decisions", "mediators", "payoffs")}
+
+
+@dataclass(slots=True)
+class _Block:
+    """Some consecutive samples: their ratios to every decision, mixture densities and payoffs."""
+
+    ratios: Array  # r_k = p_k(z_i) / p_{x_i}(z_i)  (K, size)
+    mixture: Array  # D_i = Σ_k T_k r_k             (size,)
+    inverse_mixture: Array  # 1 / D_i               (size,)
+    payoffs: Array  # in [0, 1]                     (size,)
+    used: int = 0
+
+    @classmethod
+    def empty(cls, decisions: int, size: int) -> _Block:
+        return cls(np.empty((decisions, size)), np.empty(size), np.empty(size), np.empty(size))
+
+
+@dataclass(slots=True)
+class _Wild:
+    """A sample whose ratios leave float64's range: the same numbers, in log space. Never met by samples drawn honestly."""
+
+    log_ratios: Array  # (K,)
+    log_mixture: float
+    payoff: float
+
+
+class SharedHistory:
+    """Told samples of a finite space, and the estimate of every decision from all of them."""
+
+    def __init__(self, space: Finite) -> None:
+        self.space = space
+        self.plays = np.zeros(space.size, np.int64)
+        self._effective = np.zeros(space.size)
+        self._log_effective = np.full(space.size, -np.inf)
+        self._block_size = int(np.clip(BLOCK_ENTRIES // space.size, 64, 4096))
+        self._earlier: list[_Block] = []  # full
+        self._block = _Block.empty(space.size, self._block_size)  # has room for at least one more sample
+        self._wild: list[_Wild] = []
+        self._divergences: dict[int, Array] = {}  # D2 of every decision to a played one, computed when it is first played
+        self._told = 0
+
+    def __len__(self) -> int:
+        return self._told
+
+    def append(self, decision: int, mediator: Any, payoff: float) -> None:
+        """One more sample, payoff in [0, 1]: O(K + t)."""
+        log_density = self._log_density(decision, mediator)
+        divergence = self._divergences.get(decision)
+        if divergence is None:
+            divergence = self._divergences[decision] = self.space.log_divergences_to(decision)
+        for block in self._earlier:
+            kernels.add_play(block.ratios, block.mixture, block.inverse_mixture, block.used, decision)
+        for sample in self._wild:
+            sample.log_mixture = float(np.logaddexp(sample.log_mixture, sample.log_ratios[decision]))
+        block = self._block
+        stored = kernels.append(
+            *(block.ratios, block.mixture, block.inverse_mixture, block.payoffs, block.used),
+            *(self.plays, self._effective, self._log_effective, divergence, log_density, decision, payoff),
+        )
+        self._stored(stored, decision, log_density, payoff)
+
+    def estimate(self, confidence: float) -> Estimates:
+        """TMIS with the threshold and the width of round t = m + 1 (Sec. 4, App. C): one pass over (K, t)."""
+        block = self._block
+        table = kernels.estimate(
+            *(self._effective, self._log_effective, confidence, self._told),
+            *(block.ratios, block.inverse_mixture, block.payoffs, block.used),
+        )
+        for block in self._earlier:
+            kernels.add_truncated_sums(block.ratios, block.inverse_mixture, block.payoffs, block.used, table)
+        for sample in self._wild:
+            weight = np.exp(np.minimum(sample.log_ratios - sample.log_mixture, kernels.LOG_HUGE))
+            weight = np.minimum(weight, table[kernels.CUT])
+            table[kernels.COVERAGE] += weight
+            table[kernels.VALUE] += weight * sample.payoff
+        table.flags.writeable = False
+        value, effective, threshold, width, coverage, log_effective, _ = table
+        return Estimates(value, effective, threshold, width, self.plays.copy(), coverage, log_effective)
+
+    def state(self) -> dict[str, Any]:
+        """The caches that depend on the order of additions; the rest follows from the record."""
+        mixture = np.concatenate([block.mixture[: block.used] for block in (*self._earlier, self._block)])
+        wild = np.array([sample.log_mixture for sample in self._wild])
+        return {
+            "mixture": mixture,
+            "log_mixture_wild": wild,
+            "effective": self._effective.copy(),
+            "log_effective": self._log_effective.copy(),
+        }
+
+    @classmethod
+    def restore(
+        cls, space: Finite, decisions: Indices, mediators: NDArray[Any], payoffs: Array, caches: dict[str, Any]
+    ) -> SharedHistory:
+        """The history with these samples (payoffs in [0, 1]) and caches, bit for bit: O(K n)."""
+        history = cls(space)
+        history.plays += np.bincount(decisions, minlength=space.size)
+        history._effective[:] = caches["effective"]
+        history._log_effective[:] = caches["log_effective"]
+        for decision, mediator, payoff in zip(decisions.tolist(), mediators, payoffs.tolist(), strict=True):
+            log_density, block = history._log_density(decision, mediator), history._block
+            stored = kernels.write_sample(
+                *(block.ratios, block.mixture, block.inverse_mixture, block.payoffs, block.used),
+                *(log_density, history.plays, decision, payoff),
+            )
+            history._stored(stored, decision, log_density, payoff)
+        start = 0
+        for block in (*history._earlier, history._block):
+            block.mixture[: block.used] = caches["mixture"][start : start + block.used]
+            block.inverse_mixture[: block.used] = 1.0 / block.mixture[: block.used]
+            start += block.used
+        for sample, log_mixture in zip(history._wild, caches["log_mixture_wild"], strict=True):
+            sample.log_mixture = float(log_mixture)
+        return history
+
+    def _log_density(self, decision: int, mediator: Any) -> Array:
+        """log p_k(z) of every decision, refused where the sample cannot have come from its own.  (K,)"""
+        log_density = self.space.family.log_densities(mediator)
+        if log_density[decision] == -np.inf:
+            raise MediatorError(
+                f"mediator {mediator!r} has density 0 under decision {decision}, which is said to have drawn it; "
+                "tell a trial with the mediator that it carries"
+            )
+        return log_density
+
+    def _stored(self, fits: bool, decision: int, log_density: Array, payoff: float) -> None:
+        """A sample was written to the block, or does not fit into float64 and is kept aside."""
+        self._told += 1
+        if fits:
+            self._block.used += 1
+            if self._block.used == self._block_size:
+                self._earlier.append(self._block)
+                self._block = _Block.empty(self.space.size, self._block_size)
+        else:
+            log_ratios = log_density - log_density[decision]
+            played = self.plays > 0
+            log_mixture = np.logaddexp.reduce(np.log(self.plays[played]) + log_ratios[played])
+            self._wild.append(_Wild(log_ratios, float(log_mixture), payoff))

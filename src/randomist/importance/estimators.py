@@ -1,0 +1,46 @@
+"""Estimates of the expected payoff from shared samples (Sec. 4), their threshold and their confidence width."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+def monte_carlo(payoff_sums: Array, counts: NDArray[np.int64]) -> Array:
+    """Ĵ^MC: the mean of a decision's own payoffs, 0 where there are none.  (K,), (K,) -> (K,)"""
+    return payoff_sums / np.maximum(counts, 1)
+
+
+def multiple_importance(log_weight: Array, payoffs: Array) -> Array:
+    """Ĵ = (1/m) Σ_i ω(z_i) y_i.  (K, m), (m,) -> (K,)"""
+    return np.exp(log_weight) @ payoffs / len(payoffs)
+
+
+def truncated_multiple_importance(log_weight: Array, payoffs: Array, log_threshold: Array) -> Array:
+    """J̌ = (1/m) Σ_i min(M, ω(z_i)) y_i.  (K, m), (m,), (K,) -> (K,)"""
+    return np.exp(np.minimum(log_weight, log_threshold[:, None])) @ payoffs / len(payoffs)
+
+
+def log_confidence(told: int, confidence: float) -> float:
+    """log(α log t) at round t = m + 1, where m payoffs have been told."""
+    return math.log(confidence * math.log(told + 1)) if told else -math.inf
+
+
+def log_threshold(log_effective: Array, told: int, confidence: float) -> Array:
+    """log M_t(x), M = sqrt(m d2 / (α log t)) with d2 = m / η (App. C).  (K,) -> (K,)"""
+    if not told:
+        return np.full_like(log_effective, np.inf)
+    return math.log(told) - 0.5 * (log_effective + log_confidence(told, confidence))
+
+
+def width(log_effective: Array, told: int, confidence: float) -> Array:
+    """sqrt(α log t / η): the unit of every bonus in the paper; inf where η = 0.  (K,) -> (K,)"""
+    if not told:
+        return np.full_like(log_effective, np.inf)
+    with np.errstate(over="ignore"):
+        return np.exp(0.5 * (log_confidence(told, confidence) - log_effective))

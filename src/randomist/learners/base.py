@@ -1,0 +1,260 @@
+"""The protocol of every learner: ask for a trial, tell its payoff, save and load."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Any, ClassVar, Literal, NamedTuple, overload
+
+import numpy as np
+
+from randomist.errors import (
+    ClosedTrialError,
+    ParameterError,
+    PayoffError,
+    PayoffOutOfRangeError,
+    ShapeError,
+    StateError,
+    UnknownTrialError,
+)
+from randomist.history import Record
+from randomist.spaces import Finite, Space, space_from_state
+
+FORMAT = 1  # of the saved state
+
+
+class Trial(NamedTuple):
+    """The ticket from `ask` to `tell`: play `decision`, whose mediator was drawn as `mediator`."""
+
+    id: int
+    decision: Any  # an index of a Finite space, a point of a Box
+    mediator: Any  # a number, or an array of shape (d,)
+
+
+@dataclass(eq=False)
+class Learner(ABC):
+    """What all learners share: tickets, payoffs mapped to [0, 1], randomness from one seed, exact save and load.
+
+    Settings are dataclass fields, so a subclass adds its own by annotation and `state()` finds them. A subclass says in
+    `_decide` what to play next and in `_absorb` what a told payoff changes.
+    """
+
+    space: Space
+    _: KW_ONLY
+    confidence: float = 2.0  # α
+    payoff_range: tuple[float, float] = (0.0, 1.0)
+    out_of_range: Literal["refuse", "clip"] = "refuse"
+    first: Any = None  # x_1; drawn from the seed by default
+    seed: int | None = 0
+
+    registry: ClassVar[dict[str, type[Learner]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Learner.registry[cls.__name__] = cls
+
+    def __post_init__(self) -> None:
+        self._check_settings()
+        if self.seed is None:
+            self.seed = int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]  # a run that cannot be named cannot be repeated
+        decision_seed, mediator_seed = np.random.SeedSequence(self.seed).spawn(2)
+        self._rng = np.random.default_rng(decision_seed)  # what the learner draws to decide
+        self._mediator_rng = np.random.default_rng(mediator_seed)  # what the family draws
+        family, finite = self.space.family, isinstance(self.space, Finite)
+        self.record = Record(() if finite else family.shape, family.shape, (np.int64 if finite else float, family.dtype))
+        self.clipped = 0  # payoffs outside the range that were clipped
+        self.failures: dict[int, str] = {}  # why each failed trial failed
+        self._pending: dict[int, Trial] = {}
+        self._next_id = 0
+        self._low, self._scale = (0.0, 1.0) if math.isinf(self.payoff_range[0]) else self._affine()
+
+    # What a learner is.
+
+    @abstractmethod
+    def _decide(self) -> Any:
+        """The next decision, given the history."""
+
+    @abstractmethod
+    def _absorb(self, decision: Any, mediator: Any, payoff: float) -> None:
+        """A told payoff in [0, 1] enters the caches; raises before it changes anything."""
+
+    @abstractmethod
+    def recommend(self) -> Any:
+        """The decision with the best estimated value."""
+
+    # The protocol.
+
+    @overload
+    def ask(self) -> Trial: ...
+    @overload
+    def ask(self, batch: int) -> list[Trial]: ...
+    def ask(self, batch: int | None = None) -> Trial | list[Trial]:
+        """The next trial, or the next `batch` of them; nothing need be told in between."""
+        if batch is None:
+            return self._ask()
+        if not isinstance(batch, int | np.integer) or batch < 1:
+            raise ParameterError(f"batch must be a whole number >= 1, got {batch!r}; leave it out for a single trial")
+        return [self._ask() for _ in range(batch)]
+
+    def tell(self, trial: Trial | int, payoff: float) -> None:
+        """The payoff of an asked trial, in the user's units; in any order, each trial once."""
+        ticket = self._ticket(trial)
+        value = _number(payoff)
+        self._absorb(ticket.decision, ticket.mediator, self._unit(value))
+        self.record.append(ticket.decision, ticket.mediator, value)
+        del self._pending[ticket.id]
+
+    def fail(self, trial: Trial | int, reason: str = "") -> None:
+        """An asked trial that will never be answered: it leaves no trace in the estimates."""
+        ticket = self._ticket(trial)
+        self.failures[ticket.id] = str(reason)
+        del self._pending[ticket.id]
+
+    @property
+    def pending(self) -> list[Trial]:
+        """Asked, neither told nor failed."""
+        return list(self._pending.values())
+
+    @property
+    def told(self) -> int:
+        """How many payoffs have been told; the next round is t = told + 1."""
+        return len(self.record)
+
+    # Save and load.
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the future depends on, as plain arrays, numbers and strings."""
+        pending = self.pending
+        return {
+            "format": FORMAT,
+            "learner": type(self).__name__,
+            "space": self.space.state(),
+            "settings": {f.name: getattr(self, f.name) for f in fields(self) if f.name != "space"},
+            "record": self.record.state(),
+            "pending": {
+                "ids": np.array([trial.id for trial in pending], np.int64),
+                "decisions": np.array([trial.decision for trial in pending]),
+                "mediators": np.array([trial.mediator for trial in pending]),
+            },
+            "next_id": self._next_id,
+            "clipped": self.clipped,
+            "failures": {"ids": np.array(list(self.failures), np.int64), "reasons": list(self.failures.values())},
+            "generators": {"decision": self._rng.bit_generator.state, "mediator": self._mediator_rng.bit_generator.state},
+            "caches": self._caches(),
+        }
+
+    def _caches(self) -> dict[str, Any]:
+        """What the subclass adds to the state."""
+        return {}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Undo `state` on a fresh learner; a subclass rebuilds its caches after calling this."""
+        told = state["record"]
+        for decision, mediator, payoff in zip(told["decisions"], told["mediators"], told["payoffs"], strict=True):
+            self.record.append(decision, mediator, payoff)
+        pending = state["pending"]
+        for id_, decision, mediator in zip(pending["ids"], pending["decisions"], pending["mediators"], strict=True):
+            self._pending[int(id_)] = Trial(int(id_), _plain(decision), _plain(mediator))
+        self._next_id = int(state["next_id"])
+        self.clipped = int(state["clipped"])
+        failures = state["failures"]
+        self.failures = dict(zip(map(int, failures["ids"]), failures["reasons"], strict=True))
+        self._rng.bit_generator.state = state["generators"]["decision"]
+        self._mediator_rng.bit_generator.state = state["generators"]["mediator"]
+
+    # Inside.
+
+    def _ask(self) -> Trial:
+        decision = self._decide()
+        trial = Trial(self._next_id, decision, self.space.family.draw(decision, self._mediator_rng))
+        self._pending[trial.id] = trial
+        self._next_id += 1
+        return trial
+
+    def _ticket(self, trial: Trial | int) -> Trial:
+        id_ = trial.id if isinstance(trial, Trial) else trial
+        ticket = self._pending.get(id_)
+        if ticket is None:
+            if isinstance(id_, int | np.integer) and 0 <= id_ < self._next_id:
+                ended = "failed" if id_ in self.failures else "told"
+                raise ClosedTrialError(f"trial {id_} was {ended} before; each trial is told or failed once: ask again")
+            raise UnknownTrialError(f"trial {id_!r} was never asked of this learner (ids so far: 0..{self._next_id - 1})")
+        if isinstance(trial, Trial) and trial is not ticket and not _same(trial, ticket):
+            raise UnknownTrialError(f"{trial} is not the trial that this learner asked as {ticket}; tell the one it gave")
+        return ticket
+
+    def _unit(self, value: float) -> float:
+        """The payoff mapped to [0, 1], refused or clipped as the user wishes."""
+        low, high = self.payoff_range
+        if not low <= value <= high:
+            if self.out_of_range == "refuse":
+                raise PayoffOutOfRangeError(
+                    f'payoff {value} is outside payoff_range ({low}, {high}); widen the range, or pass out_of_range="clip"'
+                )
+            self.clipped += 1
+            value = min(max(value, low), high)
+        return (value - self._low) * self._scale
+
+    def _affine(self) -> tuple[float, float]:
+        low, high = self.payoff_range
+        return low, 1.0 / (high - low)
+
+    def _check_settings(self) -> None:
+        if not (math.isfinite(self.confidence) and self.confidence > 1):
+            raise ParameterError(f"confidence must be a number > 1 (2 in the paper's experiments), got {self.confidence}")
+        try:
+            low, high = map(float, self.payoff_range)
+        except (TypeError, ValueError):
+            raise ParameterError(f"payoff_range must be a pair (low, high), got {self.payoff_range!r}") from None
+        unbounded = low == -math.inf and high == math.inf
+        if not (unbounded or (math.isfinite(low) and math.isfinite(high) and low < high)):
+            raise ParameterError(
+                f"payoff_range must be finite with low < high, or (-inf, inf) for payoffs as they are; got ({low}, {high})"
+            )
+        self.payoff_range = (low, high)
+        if self.out_of_range not in ("refuse", "clip"):
+            raise ParameterError(f'out_of_range must be "refuse" or "clip", got {self.out_of_range!r}')
+        if self.seed is not None and (not isinstance(self.seed, int | np.integer) or self.seed < 0):
+            raise ParameterError(f"seed must be a whole number >= 0, or None for one from the system, got {self.seed!r}")
+
+
+def load(state: dict[str, Any]) -> Learner:
+    """The learner that `state()` described; it goes on bit for bit as the saved one would have."""
+    try:
+        if state["format"] != FORMAT:
+            raise StateError(f"state has format {state['format']!r}, this version reads {FORMAT}")
+        cls = Learner.registry.get(state["learner"])
+        if cls is None:
+            raise StateError(f"unknown learner {state['learner']!r}; import the module that defines it first")
+        learner = cls(space_from_state(state["space"]), **state["settings"])
+        learner._restore(state)
+    except KeyError as error:
+        raise StateError(f"state lacks the entry {error}; pass what `learner.state()` returned") from error
+    return learner
+
+
+def _number(payoff: Any) -> float:
+    """A payoff as a finite float."""
+    if isinstance(payoff, np.ndarray) and payoff.ndim:
+        raise ShapeError(f"a payoff is one number, got an array of shape {payoff.shape}; tell each trial its own")
+    if isinstance(payoff, str | bytes):
+        raise PayoffError(f"a payoff is a finite number, got the text {payoff!r}")
+    try:
+        value = float(payoff)
+    except (TypeError, ValueError):
+        raise PayoffError(f"a payoff is a finite number, got {payoff!r}") from None
+    if not math.isfinite(value):
+        raise PayoffError(f"a payoff is a finite number, got {value}; use fail(trial, reason) where there is none")
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """A Python number for a scalar, a read-only array otherwise."""
+    if value.ndim == 0:
+        return value.item()
+    value.flags.writeable = False
+    return value
+
+
+def _same(trial: Trial, other: Trial) -> bool:
+    return np.array_equal(trial.decision, other.decision) and np.array_equal(trial.mediator, other.mediator)

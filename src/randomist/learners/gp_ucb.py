@@ -1,0 +1,73 @@
+"""GP-UCB on a finite set (Srinivas et al. 2010, Theorem 1)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.spatial.distance import cdist
+
+from randomist.errors import ParameterError, ShapeError
+from randomist.families.base import Array, finite_array
+from randomist.history import Estimates
+from randomist.learners.finite import BanditLearner
+
+
+@dataclass(eq=False, kw_only=True)
+class GPUCB(BanditLearner):
+    """A Gaussian process over where the decisions lie, and optimism over its posterior.
+
+    `features` (K, d) says where; a Gaussian family's means by default. The RBF kernel has unit variance and
+    `length_scale`, one fifth of each dimension's range by default. Repeated payoffs of a decision are one averaged
+    observation with noise²/T, so a round costs O(K³) however long the run.
+    """
+
+    length_scale: Any = None
+    noise_std: float = 0.1
+    failure_probability: float = 0.1  # δ
+    features: Any = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.noise_std) and self.noise_std > 0):
+            raise ParameterError(f"noise_std must be a number > 0, got {self.noise_std}")
+        if not 0 < self.failure_probability < 1:
+            raise ParameterError(f"failure_probability must lie in (0, 1), got {self.failure_probability}")
+        super().__post_init__()
+        features = self.space.points if self.features is None else finite_array(self.features, "features")
+        if features is None:
+            raise ParameterError("this family does not say where its decisions lie; pass features of shape (K, d)")
+        if features.ndim != 2 or len(features) != self.space.size:
+            raise ShapeError(f"features must have shape ({self.space.size}, d), got {features.shape}")
+        span = np.ptp(features, axis=0)
+        scale = np.where(span > 0, span, 1.0) / 5 if self.length_scale is None else finite_array(self.length_scale, "length_scale")
+        if not (scale > 0).all():
+            raise ParameterError(f"length_scale must be > 0, got {self.length_scale}")
+        self._kernel = np.exp(-0.5 * cdist(features / scale, features / scale, "sqeuclidean"))  # (K, K)
+
+    def opening(self) -> list[int]:
+        """Nothing: the prior has an index for every decision. `first` is played first where it is given."""
+        return [] if self.first is None else [self.first]
+
+    def posterior(self) -> tuple[Array, Array]:
+        """Mean and standard deviation at every decision.  (K,), (K,)"""
+        weight = np.sqrt(self.plays) / self.noise_std  # W^½ with W = T / noise²
+        means = self.payoff_sums / np.maximum(self.plays, 1)
+        scaled = weight[:, None] * self._kernel  # W^½ K
+        factor = cholesky(np.eye(self.space.size) + scaled * weight, lower=True)  # I + W^½ K W^½
+        half = solve_triangular(factor, scaled, lower=True)  # (K, K)
+        mean = half.T @ solve_triangular(factor, weight * means, lower=True)
+        variance = np.maximum(1.0 - np.einsum("ij,ij->j", half, half), 0.0)
+        return mean, np.sqrt(variance)
+
+    def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
+        K, t, delta = self.space.size, self.told + 1, self.failure_probability
+        beta = 2 * math.log(K * t**2 * math.pi**2 / (6 * delta))
+        mean, std = self.posterior()
+        return mean + math.sqrt(beta) * std
+
+    def _knowledge(self, estimates: Estimates) -> Array:
+        """The prior knows something of every decision: no index is infinite."""
+        return np.zeros(self.space.size)

@@ -1,0 +1,30 @@
+"""Perturbed-history exploration (Kveton et al. 2019)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from randomist.errors import ParameterError
+from randomist.families.base import Array
+from randomist.history import Estimates
+from randomist.learners.finite import BanditLearner
+
+
+@dataclass(eq=False, kw_only=True)
+class PerturbedHistory(BanditLearner):
+    """Mean of a decision's own payoffs and of a pseudo-rewards per payoff: bandit feedback, no sharing."""
+
+    perturbation_scale: float = 2.1
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.perturbation_scale) and self.perturbation_scale > 0):
+            raise ParameterError(f"perturbation_scale must be a number > 0, got {self.perturbation_scale}")
+        super().__post_init__()
+
+    def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
+        pseudo = np.ceil(self.perturbation_scale * estimates.plays).astype(np.int64)  # ⌈aT⌉
+        successes = rng.binomial(pseudo, 0.5)
+        return (self.payoff_sums + successes) / np.maximum(estimates.plays + pseudo, 1)

@@ -1,0 +1,55 @@
+"""RANDOMIST on a finite set (Metelli et al. 2021, Algorithm 2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from randomist.errors import ParameterError
+from randomist.families.base import Array
+from randomist.history import Estimates
+from randomist.importance import kernels
+from randomist.importance.kernels import HUGE
+from randomist.learners.finite import SharedHistoryLearner
+
+
+@dataclass(eq=False, kw_only=True)
+class Randomist(SharedHistoryLearner):
+    """Perturb every truncated estimate with pseudo-rewards, play the largest.
+
+    `perturbation_scale` is a: pseudo-rewards per effective sample; larger explores more. Theorem 5(b) needs a > 8; 1.1 is
+    the paper's practical value. `perturbation="gaussian"` draws from the normal law of the same mean and variance.
+    `bias_correction` is b: "paper" is sqrt(α log t / η), a number that multiple of it (0 for none).
+
+    Differences from the paper: a η is rounded up to a whole number of pseudo-rewards, and the sum is divided by η.
+    """
+
+    perturbation_scale: float = 1.1
+    perturbation: Literal["binomial", "gaussian"] = "binomial"
+    bias_correction: float | Literal["paper"] = "paper"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.perturbation_scale) and self.perturbation_scale >= 0):
+            raise ParameterError(f"perturbation_scale must be a number >= 0, got {self.perturbation_scale}")
+        if self.perturbation not in ("binomial", "gaussian"):
+            raise ParameterError(f'perturbation must be "binomial" or "gaussian", got {self.perturbation!r}')
+        if self.bias_correction != "paper" and not (
+            isinstance(self.bias_correction, int | float) and 0 <= self.bias_correction < math.inf
+        ):
+            raise ParameterError(f'bias_correction must be "paper" or a number >= 0, got {self.bias_correction!r}')
+        super().__post_init__()
+        self._bias_factor = 1.0 if self.bias_correction == "paper" else float(self.bias_correction)
+
+    def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
+        a, b = self.perturbation_scale, self._bias_factor
+        value, eta, width = estimates.value, estimates.effective_samples, estimates.width
+        if self.perturbation == "binomial":
+            coins = rng.bit_generator.random_raw(kernels.coin_words(eta, a))
+            return kernels.perturb(value, eta, width, a, b, coins)  # J̌_t(x) + U_t(x), Algorithm 2
+        normal = rng.standard_normal(len(value))
+        with np.errstate(divide="ignore"):
+            U = a / 2 + normal * np.minimum(np.sqrt(a / (4 * eta)), HUGE) + b * np.minimum(width, HUGE)
+        return value + U

@@ -1,0 +1,134 @@
+"""The loop: a learner on a task, for one seed or many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from randomist.errors import ParameterError, TaskError
+from randomist.families.base import Array
+from randomist.learners import LEARNERS, Learner
+from randomist.spaces import Space
+from randomist.tasks import Task
+from randomist.tasks import task as find_task
+
+LearnerLike: TypeAlias = str | Callable[..., Learner]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What happened: one entry per told round, payoffs in the user's units."""
+
+    task: str
+    learner: str
+    seed: int
+    decisions: NDArray[Any]  # (n,) indices or (n, d) points
+    mediators: NDArray[Any]  # (n,) or (n, d)
+    payoffs: Array  # (n,)
+    regret: Array | None  # cumulative, where the expected payoffs are known  (n,)
+    recommendation: Any  # the learner's last word
+    clipped: int = 0  # payoffs outside the range, clipped for the learner
+    failures: dict[int, str] = field(default_factory=dict)  # trials without a payoff, and why
+
+    @property
+    def average_payoff(self) -> Array:
+        """The mean payoff of rounds 1..t for every t: exploration counts.  (n,)"""
+        return np.cumsum(self.payoffs) / np.arange(1, len(self.payoffs) + 1)
+
+
+def make_learner(learner: LearnerLike, task: Task, seed: int, space: Space | None = None, **settings: Any) -> Learner:
+    """A learner for a task: its space, range and first decision, unless settings say otherwise."""
+    if isinstance(learner, str):
+        if learner not in LEARNERS:
+            raise ParameterError(f"unknown learner {learner!r}; known learners: {', '.join(LEARNERS)}")
+        learner = LEARNERS[learner]
+    space = task.space if space is None else space
+    if space is None:
+        raise TaskError(f"task {task.id!r} does not fix where to search; pass space=Box(family, low, high) or a Finite")
+    given = {"payoff_range": task.payoff_range, "out_of_range": task.out_of_range, "first": task.first, "seed": seed}
+    return learner(space, **(given | settings))
+
+
+def optimize(
+    task: str | Task,
+    learner: LearnerLike,
+    rounds: int,
+    seed: int = 0,
+    *,
+    space: Space | None = None,
+    progress: Callable[[int], None] | None = None,
+    **settings: Any,
+) -> Run:
+    """Run a learner on a task for `rounds` rounds; `settings` go to the learner.
+
+    `learner` is a class, a name (`randomist list`) or anything callable like one; `progress` is called with the number of
+    rounds done. The learner draws from `seed`, and so does the task, in a branch of its own.
+    """
+    if not isinstance(rounds, int | np.integer) or rounds < 1:
+        raise ParameterError(f"rounds must be a whole number >= 1, got {rounds!r}")
+    task = find_task(task)
+    chooser = make_learner(learner, task, seed, space, **settings)
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))  # 0 and 1 are the learner's
+    for done in range(1, rounds + 1):
+        trial = chooser.ask()
+        payoff = float(task.payoff(np.asarray(trial.mediator)[None], rng)[0])
+        if np.isfinite(payoff):
+            chooser.tell(trial, payoff)
+        else:
+            chooser.fail(trial, f"the task returned {payoff} for mediator {trial.mediator}")
+        if progress is not None:
+            progress(done)
+    return _finish(task, chooser, seed, space)
+
+
+def optimize_many(
+    task: str | Task,
+    learner: LearnerLike,
+    rounds: int,
+    seeds: int | Sequence[int],
+    *,
+    jobs: int = 1,
+    **settings: Any,
+) -> list[Run]:
+    """One run per seed (an integer n means 0..n-1); the result does not depend on `jobs`, which needs the `run` extra."""
+    seeds = range(seeds) if isinstance(seeds, int) else seeds
+    return list(run_all([(task, learner, rounds, seed, settings) for seed in seeds], jobs=jobs))
+
+
+def run_all(
+    calls: Iterable[tuple[str | Task, LearnerLike, int, int, dict[str, Any]]], *, jobs: int = 1
+) -> Iterator[Run]:
+    """Runs (task, learner, rounds, seed, settings), yielded in order as they finish."""
+    if jobs == 1:
+        return (_one(*call) for call in calls)
+    from joblib import Parallel, delayed
+
+    runs: Iterator[Run] = Parallel(n_jobs=jobs, return_as="generator")(delayed(_one)(*call) for call in calls)
+    return runs
+
+
+def _one(task: str | Task, learner: LearnerLike, rounds: int, seed: int, settings: dict[str, Any]) -> Run:
+    return optimize(task, learner, rounds, seed, **settings)
+
+
+def _finish(task: Task, learner: Learner, seed: int, space: Space | None) -> Run:
+    record, regret = learner.record, None
+    optimum = task.optimum if space is None else None
+    if optimum is not None and len(record):
+        regret = np.cumsum(optimum - task.expected_payoff(record.decisions))
+    return Run(
+        task=task.id,
+        learner=type(learner).__name__,
+        seed=seed,
+        decisions=record.decisions,
+        mediators=record.mediators,
+        payoffs=record.payoffs,
+        regret=regret,
+        recommendation=learner.recommend() if learner.told else None,
+        clipped=learner.clipped,
+        failures=learner.failures,
+    )
