@@ -62,6 +62,11 @@ def task(id: str | Task, **settings: Any) -> Task:
         raise TaskError(f"task {id!r} does not take these settings {settings}: {error}") from error
 
 
+def registered() -> dict[str, Callable[..., Task]]:
+    """What makes each task, by id, sorted."""
+    return dict(sorted(_TASKS.items()))
+
+
 def task_ids() -> list[str]:
     """The registered ids, sorted."""
-    return sorted(_TASKS)
+    return list(registered())

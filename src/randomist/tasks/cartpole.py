@@ -64,13 +64,13 @@ class Cartpole(Task):
         starts = rng.uniform(-START_LIMIT, START_LIMIT, size=(len(parameters), 4))
         return _returns(parameters, starts, self.horizon)
 
-    def trajectory(self, mediator: ArrayLike, start: ArrayLike) -> Array:
-        """The states of one episode of T steps that begins at `start`.  (T + 1, 4)"""
+    def trajectory(self, mediator: ArrayLike, start: ArrayLike) -> tuple[Array, Array]:
+        """States and rewards of one episode of T steps that begins at `start`.  (T + 1, 4), (T,)"""
         parameters, state = np.asarray(mediator, dtype=np.float64), np.asarray(start, dtype=np.float64)
         if parameters.shape != (4,) or state.shape != (4,):
             raise ShapeError(f"mediator and start must have shape (4,), got {parameters.shape} and {state.shape}")
         states, steps = _trace(parameters, state, self.horizon)
-        return states[: steps + 1]
+        return states[: steps + 1], np.ones(steps)
 
 
 State = tuple[float, float, float, float]

@@ -112,7 +112,7 @@ class LQG(Task):
         return out
 
     def expected_payoff(self, decisions: ArrayLike | None = None) -> Array:
-        """J(ξ), clipping included, exact to about 1e-5 (2e-4 if no noise smooths it); see `gain_values`.  (n,)"""
+        """J(ξ), clipping included, exact to about 1e-5 (1e-3 if no noise smooths it); see `gain_values`.  (n,)"""
         if isinstance(self.space, Finite):
             indices: Indices | slice = slice(None) if decisions is None else self.space.family._indices(decisions)
             return self._table[indices].copy()

@@ -1,0 +1,252 @@
+"""The command line: parses, calls, prints. `randomist --help`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import numpy as np
+
+from randomist.errors import ParameterError, RandomistError
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.table import Table
+except ImportError as missing:  # pragma: no cover - exercised by installing without extras
+    sys.exit(f"error: the command line needs the `run` extra ({missing}); pip install 'randomist[run]'")
+
+from randomist import __version__
+from randomist.experiments.comparison import compare as run_comparison
+from randomist.experiments.comparison import mean_interval
+from randomist.experiments.contenders import PAPER_CONTENDERS, Contender, parse_settings
+from randomist.learners import LEARNERS
+from randomist.simulation import run_all
+from randomist.tasks import Task
+from randomist.tasks import base as tasks
+
+app = typer.Typer(
+    help="Choose policies while they run: every rollout informs every policy.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    epilog="`--debug` anywhere shows the traceback of an error.",
+)
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+# Any further `--key value` is a setting of the task: `randomist run illustrative --sigma 2 --lambda 0.1`.
+OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
+Rounds = Annotated[int, typer.Option(min=1, help="Rounds of each run.")]
+Seeds = Annotated[int, typer.Option(min=1, help="Runs, with seeds 0, 1, ...")]
+Jobs = Annotated[int, typer.Option(min=1, help="Processes; the result does not depend on it.")]
+TaskId = Annotated[str, typer.Argument(help="Task id (see `randomist list`); further `--key value` are its settings.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print numbers as JSON instead of a table.")]
+
+
+@app.command(context_settings=OPEN)
+def run(
+    context: typer.Context,
+    task: TaskId,
+    learner: Annotated[str, typer.Option(help="Learner name (see `randomist list`).")] = "randomist",
+    rounds: Rounds = 1000,
+    seeds: Seeds = 1,
+    jobs: Jobs = 1,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="A setting of the learner, key=value.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run one learner on a task, once per seed, and summarise.
+
+    Example: randomist run illustrative --sigma 2 --lambda 0.1 --learner randomist --rounds 1000 --seeds 20
+    """
+    problem = _task(task, context.args)
+    contender = Contender.parse(learner)
+    chosen = contender.settings | parse_settings(settings or [])
+    runs = []
+    with _progress(seeds, "runs") as advance:
+        for one in run_all([(problem, contender.name, rounds, seed, chosen) for seed in range(seeds)], jobs=jobs):
+            runs.append(one)
+            advance()
+    final = np.array([one.average_payoff[-1] if len(one.payoffs) else np.nan for one in runs])
+    summary: dict[str, Any] = {"task": task, "learner": learner, "rounds": rounds, "seeds": seeds}
+    summary["average_payoff"] = _interval(final)
+    if runs[0].regret is not None:
+        summary["regret"] = _interval(np.array([one.regret[-1] for one in runs if one.regret is not None]))
+    summary["recommendations"] = [_plain(one.recommendation) for one in runs]
+    summary["clipped"] = sum(one.clipped for one in runs)
+    summary["failed"] = sum(len(one.failures) for one in runs)
+    if as_json:
+        print(json.dumps(summary))
+        return
+    out.print(f"[bold]{Contender(contender.name, chosen).title}[/] on {task}: {rounds} rounds, {seeds} run(s)")
+    for name in ("regret", "average_payoff"):
+        if name in summary:
+            mean, half = summary[name]["mean"], summary[name]["half_width_95"]
+            interval = f" ± {half:.4g} (95%)" if seeds > 1 else ""
+            out.print(f"  {name.replace('_', ' '):15s} {mean:.6g}{interval}")
+    out.print(f"  {'recommended':15s} {_shorten(summary['recommendations'])}")
+    if summary["clipped"]:
+        out.print(f"  {'clipped':15s} {summary['clipped']} payoffs were outside the range {problem.payoff_range}")
+    if summary["failed"]:
+        first = next(reason for one in runs for reason in one.failures.values())
+        out.print(f"  [yellow]{'failed':15s} {summary['failed']} trials had no payoff; the first: {first}[/]")
+
+
+@app.command(context_settings=OPEN)
+def compare(
+    context: typer.Context,
+    task: TaskId,
+    learner: Annotated[
+        list[str] | None,
+        typer.Option(help="A learner, repeatable: `optimist`, `randomist:perturbation_scale=8.1`. Default: the paper's."),
+    ] = None,
+    rounds: Rounds = 1000,
+    seeds: Seeds = 10,
+    jobs: Jobs = 1,
+    figure: Annotated[Path, typer.Option(help="Where the figure goes; the ending chooses the format.")] = Path(
+        "out/compare.png"
+    ),
+    as_json: AsJson = False,
+) -> None:
+    """Run several learners on a task: a table with 95% intervals, and a figure.
+
+    Example: randomist compare illustrative --sigma 0.1 --lambda 2 --learner ucb1 --learner optimist
+    """
+    from randomist.experiments.figures import comparison_figure
+    from randomist.experiments.tables import comparison_table
+
+    if figure.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise ParameterError(f"--figure must end in .png, .pdf or .svg, got {str(figure)!r}")
+    problem = _task(task, context.args)
+    contenders = [Contender.parse(text) for text in learner] if learner else list(PAPER_CONTENDERS)
+    with _progress(len(contenders) * seeds, "runs") as advance:
+        comparisons = run_comparison(
+            [(_title(task, context.args), problem)],
+            contenders,
+            rounds=rounds,
+            seeds=seeds,
+            jobs=jobs,
+            progress=lambda _: advance(),
+        )
+    comparison_figure(comparisons, [figure], f"{seeds} runs, mean and 95% t-interval")
+    measure = comparisons[0].measure
+    if as_json:
+        finals = {c.title: dict(zip(("mean", "half_width_95"), comparisons[0].final(c), strict=True)) for c in contenders}
+        print(json.dumps({"task": task, "rounds": rounds, "seeds": seeds, "measure": measure, "learners": finals}))
+        return
+    out.print(comparison_table(comparisons, f"{measure} after {rounds} rounds, {seeds} runs, 95% intervals (* best)"))
+    out.print(f"figure: {figure}")
+
+
+@app.command(name="list")
+def list_all() -> None:
+    """Tasks and learners by name."""
+    grid = Table.grid(padding=(0, 2))
+    for title, entries in (("tasks", tasks.registered()), ("learners", LEARNERS)):
+        grid.add_row(f"[bold]{title}[/]")
+        for name, thing in entries.items():
+            grid.add_row(f"  {name}", (thing.__doc__ or "").strip().splitlines()[0].replace("[", "\\["))
+    out.print(grid)
+
+
+@app.command()
+def demo(
+    jobs: Jobs = 2,
+    rounds: Rounds = 2000,
+    seeds: Seeds = 8,
+    folder: Annotated[Path, typer.Option("--out", help="Folder of the figure.")] = Path("out/demo"),
+) -> None:
+    """All learners on the paper's four illustrative problems: a table of regret and a 2×2 figure."""
+    from randomist.experiments import demo as demonstration
+    from randomist.experiments.tables import comparison_table
+
+    total = len(demonstration.SPREADS) * len(demonstration.CONTENDERS) * seeds
+    with _progress(total, "runs") as advance:
+        comparisons, paths = demonstration.demo(
+            folder, rounds=rounds, seeds=seeds, jobs=jobs, progress=lambda _: advance()
+        )
+    out.print(comparison_table(comparisons, f"cumulative regret after {rounds} rounds, {seeds} runs, 95% intervals (* best)"))
+    out.print(
+        "Left to right, decisions tell less about each other: at σ = λ = 2 every sample informs every policy, at\n"
+        "σ = λ = 0.1 hardly any does. Sharing learners gain on the left; bandits are unmoved on the right.\n"
+        f"figure: {paths[0]} and {paths[1]}"
+    )
+
+
+def main() -> None:
+    """The console script: errors on one line, with the traceback only under --debug."""
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    debug = len(arguments) < len(sys.argv) - 1
+    try:
+        app(args=arguments, prog_name="randomist")
+    except (RandomistError, OSError, ImportError) as error:
+        if debug:
+            raise
+        _die(str(error))
+    except KeyboardInterrupt:
+        _die("interrupted", 130)
+
+
+def _die(message: str, code: int = 1) -> NoReturn:
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+def _pairs(arguments: list[str]) -> list[str]:
+    """`["--sigma", "2", "--lambda=0.1"]` as `["sigma=2", "lambda=0.1"]`."""
+    pairs, rest = [], iter(arguments)
+    for word in rest:
+        if not word.startswith("--"):
+            raise ParameterError(f"unexpected argument {word!r}; settings of the task are written --key value")
+        value = "" if "=" in word else "=" + (following if (following := next(rest, None)) is not None else "")
+        if value == "=":
+            raise ParameterError(f"the setting {word} has no value; write {word} VALUE")
+        pairs.append(word[2:] + value)
+    return pairs
+
+
+def _task(id_: str, arguments: list[str]) -> Task:
+    return tasks.task(id_, **parse_settings(_pairs(arguments)))
+
+
+def _title(id_: str, arguments: list[str]) -> str:
+    return " ".join([id_, *_pairs(arguments)])
+
+
+def _interval(samples: np.typing.NDArray[np.float64]) -> dict[str, float]:
+    mean, half = mean_interval(samples)
+    return {"mean": float(mean), "half_width_95": float(half)}
+
+
+def _plain(decision: Any) -> Any:
+    return decision.tolist() if isinstance(decision, np.ndarray) else decision
+
+
+def _shorten(values: list[Any], most: int = 8) -> str:
+    words = [f"[{', '.join(f'{x:.4g}' for x in v)}]" if isinstance(v, list) else str(v) for v in values]
+    if len(set(words)) == 1:
+        return words[0].replace("[", "\\[")
+    text = ", ".join(words[:most]) + (f", ... ({len(words)} runs)" if len(words) > most else "")
+    return text.replace("[", "\\[")
+
+
+@contextmanager
+def _progress(total: int, unit: str) -> Iterator[Any]:
+    """A progress bar on stderr, quiet when it is no terminal; yields a function that advances it by one."""
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        job = bar.add_task("", total=total)
+        yield lambda: bar.advance(job)

@@ -1,0 +1,70 @@
+"""Learners as data: a name of the table, settings, and how it is written and drawn."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from randomist.errors import ParameterError
+from randomist.learners import LEARNERS
+
+TITLES = {
+    "ftl": "FTL",
+    "optimist": "OPTIMIST",
+    "randomist": "RANDOMIST",
+    "ucb1": "UCB1",
+    "phe": "PHE",
+    "thompson": "TS",
+    "gp-ucb": "GP-UCB",
+}
+LETTERS = {"perturbation_scale": "a", "bias_correction": "b"}
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One entry of a comparison: `Contender.parse("randomist:perturbation_scale=8.1")`."""
+
+    name: str
+    settings: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def parse(cls, text: str) -> Contender:
+        name, _, rest = text.partition(":")
+        if name not in LEARNERS:
+            raise ParameterError(f"unknown learner {name!r}; known learners: {', '.join(LEARNERS)}")
+        return cls(name, parse_settings(rest.split(",") if rest else []))
+
+    @property
+    def title(self) -> str:
+        letters = [f"{LETTERS.get(key, key)}={value}" for key, value in self.settings.items()]
+        return " ".join([TITLES.get(self.name, self.name), *letters])
+
+
+def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
+    """`["a=1.5", "b=paper"]` as keyword arguments: Python literals where they are, text otherwise."""
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        key, separator, text = pair.partition("=")
+        if not separator or not key.strip().replace("-", "_").isidentifier():
+            raise ParameterError(f"a setting is written key=value, got {pair!r}")
+        name = key.strip().replace("-", "_")
+        try:
+            value = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            value = text
+        settings[f"{name}_" if keyword.iskeyword(name) else name] = value
+    return settings
+
+
+PAPER_CONTENDERS = (
+    Contender("randomist", {"perturbation_scale": 8.1}),
+    Contender("randomist", {"perturbation_scale": 1.1}),
+    Contender("optimist"),
+    Contender("ftl"),
+    Contender("ucb1"),
+    Contender("phe"),
+    Contender("thompson"),
+)

@@ -1,0 +1,30 @@
+"""The main job on embedded defaults: every learner of a finite set on the paper's four illustrative problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from randomist.experiments.comparison import Comparison, compare
+from randomist.experiments.contenders import PAPER_CONTENDERS, Contender
+from randomist.experiments.figures import comparison_figure
+from randomist.simulation import Run
+from randomist.tasks import Illustrative, Task
+
+CONTENDERS = (*PAPER_CONTENDERS, Contender("gp-ucb"))
+SPREADS = ((2.0, 2.0), (2.0, 0.1), (0.1, 2.0), (0.1, 0.1))  # (σ, λ) of Figure 2
+
+
+def problems() -> list[tuple[str, Task]]:
+    """The four problems with their titles."""
+    return [(f"σ = {sigma:g}, λ = {lambda_:g}", Illustrative(sigma, lambda_)) for sigma, lambda_ in SPREADS]
+
+
+def demo(
+    out: Path, *, rounds: int = 2000, seeds: int = 8, jobs: int = 2, progress: Callable[[Run], None] | None = None
+) -> tuple[Sequence[Comparison], list[Path]]:
+    """Run it, and draw the 2×2 figure as PNG and PDF."""
+    comparisons = compare(problems(), CONTENDERS, rounds=rounds, seeds=seeds, jobs=jobs, progress=progress)
+    paths = [out / "illustrative.png", out / "illustrative.pdf"]
+    comparison_figure(comparisons, paths, f"{seeds} runs, mean and 95% t-interval; lower is better")
+    return comparisons, paths
