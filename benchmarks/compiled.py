@@ -37,7 +37,9 @@ def randomist_run(
         if m < len(opening):
             decision = opening[m]
         else:
-            table = kernels.estimate(effective, log_effective, confidence, m, ratios, inverse, payoffs, m)
+            table = kernels.estimate(
+                effective, log_effective, confidence * math.log(m + 1.0), m, ratios, inverse, payoffs, m
+            )
             for k in range(K):
                 eta = max(effective[k], 1e-300)
                 perturbation = rng.binomial(math.ceil(scale * eta), 0.5) / eta

@@ -74,7 +74,7 @@ def test_payoffs_and_tickets_name_value_bound_and_remedy():
             learner.tell(trial, payoff)
     assert learner.told == 0
     learner.tell(trial, 3.0)
-    with pytest.raises(errors.ClosedTrialError, match="trial 0 was told before.*once"):
+    with pytest.raises(errors.ClosedTrialError, match=r"trial 0 was told before.*once"):
         learner.tell(trial, 1.0)
     with pytest.raises(errors.UnknownTrialError, match=r"never asked.*0\.\.0"):
         learner.tell(12, 1.0)
@@ -94,5 +94,5 @@ def test_a_learner_whose_index_is_nan_says_so():
     learner = Broken(SPACE)
     for _ in range(2):
         learner.tell(learner.ask(), 0.5)
-    with pytest.raises(errors.ParameterError, match="Broken.index returned a NaN"):
+    with pytest.raises(errors.ParameterError, match=r"Broken\.index returned a NaN"):
         learner.ask()

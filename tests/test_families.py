@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import mpmath as mp
@@ -84,7 +85,7 @@ def exact_gaussian(mean_p: float, std_p: float, mean_q: float, std_q: float, ord
 
 
 def exact_uniform_gaussian(low: float, high: float, mean: float, std: float, order: Any) -> Any:
-    """D_order(Uniform || Gaussian), by erf and erfi at as many digits as their difference needs."""
+    """D_order(Uniform || Gaussian), by erf, erfc and erfi at 100 digits."""
     low, high, mean, std = (mp.mpf(float(v)) for v in (low, high, mean, std))
     a, b = (low - mean) / std, (high - mean) / std
     offset = mp.log(std * mp.sqrt(2 * mp.pi) / (high - low))
@@ -94,15 +95,20 @@ def exact_uniform_gaussian(low: float, high: float, mean: float, std: float, ord
     if rate == 0:
         return offset + (a * a + a * b + b * b) / 6
     k = mp.sqrt(abs(rate) / 2)
-    with mp.workdps(100 + int(max(abs(a), abs(b)) ** 2 * abs(rate))):
-        primitive = mp.erf if rate > 0 else mp.erfi
-        integral = (primitive(k * b) - primitive(k * a)) * mp.sqrt(mp.pi) / (2 * k)
-        return offset - mp.log(integral / (b - a)) / rate
+    with mp.workdps(100):  # a narrow box loses some of them
+        if rate < 0:
+            integral = mp.erfi(k * b) - mp.erfi(k * a)
+        elif a * b > 0:  # in one tail
+            integral = abs(mp.erfc(k * abs(a)) - mp.erfc(k * abs(b)))
+        else:
+            integral = mp.erf(k * b) - mp.erf(k * a)
+        return offset - mp.log(integral * mp.sqrt(mp.pi) / (2 * k * (b - a))) / rate
 
 
 def exact_masses(p: Any, q: Any, order: float) -> Any:
-    """The definition over atoms."""
-    pairs = [(mp.mpf(float(a)), mp.mpf(float(b))) for a, b in zip(p, q, strict=True) if a > 0]
+    """The definition over atoms, of rows whose sum is 1 to all digits."""
+    p, q = ([mp.mpf(float(mass)) / mp.fsum(row) for mass in row] for row in (p, q))
+    pairs = [(a, b) for a, b in zip(p, q, strict=True) if a > 0]
     if order >= 1 and any(b == 0 for _, b in pairs):
         return mp.inf
     if order == math.inf:
@@ -151,8 +157,8 @@ def test_gaussian_renyi_is_the_integral(p: tuple[float, float], q: tuple[float, 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_gaussian_renyi_in_two_dimensions_is_the_integral(order: float) -> None:
-    x, wx = nodes_on(-12, 12, panels=40)
-    y, wy = nodes_on(-900, 1100, panels=40)
+    x, wx = nodes_on(-20, 20, panels=40)
+    y, wy = nodes_on(-3500, 3500, panels=150)
     w = (wx[:, None] + wy).ravel()
     log_p = [
         np.add.outer(stats.norm.logpdf(x, m[0], s[0]), stats.norm.logpdf(y, m[1], s[1])).ravel()
@@ -226,10 +232,7 @@ def test_location_family_equals_its_members() -> None:
 def test_uniform_renyi_is_the_integral(order: float) -> None:
     actual = BOXES.log_renyi(None, None, order)
     edges = np.unique(np.concatenate([BOXES.low, BOXES.high]))
-    x, w = (
-        np.concatenate(v)
-        for v in zip(*(nodes_on(*e, panels=2) for e in zip(edges, edges[1:], strict=False)), strict=True)
-    )
+    x, w = (np.concatenate(v) for v in zip(*(nodes_on(*e, panels=2) for e in pairwise(edges)), strict=True))
     log_p = [stats.uniform.logpdf(x, lo, hi - lo) for lo, hi in zip(BOXES.low, BOXES.high, strict=True)]
     for i in range(5):
         for j in range(5):
@@ -283,7 +286,6 @@ def test_categorical_renyi_is_the_sum(order: float) -> None:
     actual = family.log_renyi(None, None, order)
     for i, p in enumerate(family.probabilities):
         for j, q in enumerate(family.probabilities):
-            # the rows sum to 1 up to rounding, which is part of the definition's error and not of ours
             assert float(actual[i, j]) == pytest.approx(float(exact_masses(p, q, order)), rel=1e-10, abs=1e-15)
 
 
@@ -387,8 +389,6 @@ FAR_AND_NARROW = [  # mean, std, low, high
 def test_mixed_uniform_against_gaussian_keeps_its_digits(
     mean: float, std: float, low: float, high: float, order: float
 ) -> None:
-    if order == 20.0 and std == 1e-2:
-        order = 1.2  # the oracle's erfi needs more digits than it has time for
     family = Mixed((Gaussian(mean, std), Uniform(low, high)))
     assert_relative(family.log_renyi([1], [0], order)[0, 0], exact_uniform_gaussian(low, high, mean, std, order), 1e-11)
     if order < 1:
@@ -441,7 +441,7 @@ def test_mixed_discrete_pairs_sum_over_atoms(order: float) -> None:
     actual = family.log_renyi(None, None, order)
     for i, p in enumerate(masses):
         for j, q in enumerate(masses):
-            assert_relative(actual[i, j], exact_masses(p, q, order), 1e-11)
+            assert actual[i, j] == pytest.approx(float(exact_masses(p, q, order)), rel=1e-11)
 
 
 def test_mixed_joins_what_is_alike() -> None:
@@ -546,7 +546,7 @@ def test_parameters_cannot_be_changed() -> None:
             array[0] = 1.0
 
 
-# --- errors: typed, with the value, the bound and the remedy -----------------------------------------------------------
+# --- errors: typed, with the value, the bound and the remedy ---------------------------------------------------------
 
 ERRORS: list[tuple[Callable[[], object], type[RandomistError], str]] = [
     (lambda: Uniform(1, 1), ParameterError, r"low must be below high .* low=1.0 and high=1.0; .* Dirac"),
@@ -653,7 +653,7 @@ def test_renyi_is_skew_symmetric_below_order_one(parts: list[Family], order: flo
     np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
-# --- the contract, and what breaks it ----------------------------------------------------------------------------------
+# --- the contract, and what breaks it --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -681,7 +681,7 @@ class Broken(Gaussian):
         return draws[:, None] if self.fault == "shape" else draws
 
     def draw(self, decision: Any, rng: np.random.Generator) -> Any:
-        return super().draw(decision, rng) + (self.fault == "draw")
+        return self.sample([decision], rng)[0] + (self.fault == "draw")
 
     def log_density(self, decisions: Any, mediators: Any) -> Any:
         density = super().log_density(decisions, mediators)
@@ -705,7 +705,7 @@ class Broken(Gaussian):
         if self.fault == "half":
             return values / 2
         if self.fault == "order":
-            return super().log_renyi(decisions, others, 1 / order)
+            return super().log_renyi(decisions, others, 1 / min(order, 1e3))
         if self.fault == "bound":
             return (
                 0.9 * values

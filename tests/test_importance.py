@@ -54,7 +54,9 @@ SPACES = {
     "illustrative (2, 0.1)": rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3], [2, 2, 2, 0.1, 2])),
     "illustrative (0.1, 0.1)": rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3], 0.1)),
     "three dimensions, ill-scaled": rd.Finite(
-        rd.Gaussian([[0, 1e3, -2e-6], [0.5, 1.1e3, 1e-6], [-1, 0.7e3, 0]], [[1, 200, 1e-6], [0.8, 300, 2e-6], [2, 150, 3e-6]])
+        rd.Gaussian(
+            [[0, 1e3, -2e-6], [0.5, 1.1e3, 1e-6], [-1, 0.7e3, 0]], [[1, 200, 1e-6], [0.8, 300, 2e-6], [2, 150, 3e-6]]
+        )
     ),
     "uniform boxes, partly disjoint": rd.Finite(rd.Uniform([0, 0.5, 3], [1, 2, 4])),
     "categories": rd.Finite(rd.Categorical([[0.7, 0.3, 0, 0], [0.1, 0.2, 0.3, 0.4], [0, 0, 0.5, 0.5]])),
@@ -151,14 +153,18 @@ def test_laws(seed, rounds):
     assert (got.value <= got.coverage * (1 + 1e-12)).all()
     log_density = space.family.log_density(None, mediators)
     weight = importance.log_weights(log_density, importance.log_mixture(log_density, got.plays))
-    np.testing.assert_allclose(got.plays @ np.exp(weight) / rounds, 1.0, rtol=1e-9)  # Σ_k (T_k/m) ω_k(z) = 1 for every z
+    np.testing.assert_allclose(
+        got.plays @ np.exp(weight) / rounds, 1.0, rtol=1e-9
+    )  # Σ_k (T_k/m) ω_k(z) = 1 for every z
 
 
 def test_choose_breaks_ties_evenly_and_orders_what_overflows():
     uniforms = (np.arange(3000) + 0.5) / 3000
     picks = [kernels.choose(np.array([1.0, 2.0, 2.0, 0.0, 2.0]), np.zeros(5), u) for u in uniforms]
     np.testing.assert_array_equal(np.bincount(picks), [0, 1000, 1000, 0, 1000])
-    assert kernels.choose(np.array([np.inf, 1e305, 3.0]), np.array([-800.0, -870.0, 0.0]), 0.9) == 1  # e^870 beats e^800
+    assert (
+        kernels.choose(np.array([np.inf, 1e305, 3.0]), np.array([-800.0, -870.0, 0.0]), 0.9) == 1
+    )  # e^870 beats e^800
     assert kernels.choose(np.array([5.0, 0.0]), np.array([1.0, -np.inf]), 0.5) == 1  # η = 0: index +inf
     assert kernels.choose(np.array([5.0, np.nan]), np.zeros(2), 0.5) == -1
 

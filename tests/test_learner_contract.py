@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import randomist as rd
-from randomist.learner_contract import check_learner
+from randomist.testing import check_learner
 
 GAUSSIANS = rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3], [2, 2, 2, 0.1, 2]))
 PLANE = rd.Finite(rd.Gaussian([[0, 30], [1, 10], [-0.5, 20]], [0.7, 9]))
@@ -77,7 +77,9 @@ class Unscaled(rd.ThompsonSampling):
     """Breaks scaling: decides by the payoffs as they were told."""
 
     def index(self, estimates, rng):
-        return super().index(estimates, rng) + (self.record.payoffs.sum() - 0.6 * self.told) * np.arange(len(estimates.value))
+        return super().index(estimates, rng) + (self.record.payoffs.sum() - 0.6 * self.told) * np.arange(
+            len(estimates.value)
+        )
 
 
 @dataclass(eq=False, kw_only=True)

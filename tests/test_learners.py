@@ -81,7 +81,7 @@ def test_bandits_are_their_equations():
     for cls in (rd.UCB1, rd.PerturbedHistory, rd.ThompsonSampling):
         learner = cls(space)
         for decision, (count, total) in enumerate(zip(plays, sums, strict=True)):
-            for i in range(count):
+            for _ in range(count):
                 learner._absorb(decision, 0.0, total / count)
                 learner.record.append(decision, 0.0, total / count)
         rng, n = np.random.default_rng(0), 30_000

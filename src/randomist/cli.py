@@ -16,7 +16,14 @@ from randomist.errors import ParameterError, RandomistError
 try:
     import typer
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
     from rich.table import Table
 except ImportError as missing:  # pragma: no cover - exercised by installing without extras
     sys.exit(f"error: the command line needs the `run` extra ({missing}); pip install 'randomist[run]'")
@@ -104,7 +111,9 @@ def compare(
     task: TaskId,
     learner: Annotated[
         list[str] | None,
-        typer.Option(help="A learner, repeatable: `optimist`, `randomist:perturbation_scale=8.1`. Default: the paper's."),
+        typer.Option(
+            help="A learner, repeatable: `optimist`, `randomist:perturbation_scale=8.1`. Default: the paper's."
+        ),
     ] = None,
     rounds: Rounds = 1000,
     seeds: Seeds = 10,
@@ -137,7 +146,9 @@ def compare(
     comparison_figure(comparisons, [figure], f"{seeds} runs, mean and 95% t-interval")
     measure = comparisons[0].measure
     if as_json:
-        finals = {c.title: dict(zip(("mean", "half_width_95"), comparisons[0].final(c), strict=True)) for c in contenders}
+        finals = {
+            c.title: dict(zip(("mean", "half_width_95"), comparisons[0].final(c), strict=True)) for c in contenders
+        }
         print(json.dumps({"task": task, "rounds": rounds, "seeds": seeds, "measure": measure, "learners": finals}))
         return
     out.print(comparison_table(comparisons, f"{measure} after {rounds} rounds, {seeds} runs, 95% intervals (* best)"))
@@ -171,7 +182,9 @@ def demo(
         comparisons, paths = demonstration.demo(
             folder, rounds=rounds, seeds=seeds, jobs=jobs, progress=lambda _: advance()
         )
-    out.print(comparison_table(comparisons, f"cumulative regret after {rounds} rounds, {seeds} runs, 95% intervals (* best)"))
+    out.print(
+        comparison_table(comparisons, f"cumulative regret after {rounds} rounds, {seeds} runs, 95% intervals (* best)")
+    )
     out.print(
         "Left to right, decisions tell less about each other: at σ = λ = 2 every sample informs every policy, at\n"
         "σ = λ = 0.1 hardly any does. Sharing learners gain on the left; bandits are unmoved on the right.\n"
@@ -246,7 +259,14 @@ def _shorten(values: list[Any], most: int = 8) -> str:
 @contextmanager
 def _progress(total: int, unit: str) -> Iterator[Any]:
     """A progress bar on stderr, quiet when it is no terminal; yields a function that advances it by one."""
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         job = bar.add_task("", total=total)
         yield lambda: bar.advance(job)

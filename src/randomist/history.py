@@ -14,14 +14,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from randomist.errors import MediatorError
 from randomist.families.base import Array, Indices
-from randomist.importance import kernels
+from randomist.importance import confidence_term, kernels
 from randomist.spaces import Finite
 
 BLOCK_ENTRIES = 2**17  # ratios per block: a mebibyte, so that a block's samples stay near the core
 
 
 class Estimates(NamedTuple):
-    """What the history says about each decision. Payoffs are on the scale of `payoff_range` mapped to [0, 1].  (K,) each"""
+    """What the history says about each decision; payoffs are mapped from `payoff_range` to [0, 1].  (K,) each"""
 
     value: Array  # J̌_t(x)
     effective_samples: Array  # η_t(x); as small as float64 allows, so see the logarithm
@@ -33,7 +33,7 @@ class Estimates(NamedTuple):
 
 
 class Record:
-    """Decisions, mediators and payoffs (in the user's units) as they were told: append-only, seen through read-only views."""
+    """Decisions, mediators and payoffs (in the user's units) as they were told: append-only, with read-only views."""
 
     def __init__(
         self, decision_shape: tuple[int, ...], mediator_shape: tuple[int, ...], dtypes: tuple[DTypeLike, DTypeLike]
@@ -102,7 +102,7 @@ class _Block:
 
 @dataclass(slots=True)
 class _Wild:
-    """A sample whose ratios leave float64's range: the same numbers, in log space. Never met by samples drawn honestly."""
+    """A sample whose ratios leave float64's range, in log space. Drawn honestly, one in e^600 does."""
 
     log_ratios: Array  # (K,)
     log_mixture: float
@@ -121,7 +121,9 @@ class SharedHistory:
         self._earlier: list[_Block] = []  # full
         self._block = _Block.empty(space.size, self._block_size)  # has room for at least one more sample
         self._wild: list[_Wild] = []
-        self._divergences: dict[int, Array] = {}  # D2 of every decision to a played one, computed when it is first played
+        self._divergences: dict[
+            int, Array
+        ] = {}  # D2 of every decision to a played one, computed when it is first played
         self._told = 0
 
     def __len__(self) -> int:
@@ -139,17 +141,34 @@ class SharedHistory:
             sample.log_mixture = float(np.logaddexp(sample.log_mixture, sample.log_ratios[decision]))
         block = self._block
         stored = kernels.append(
-            *(block.ratios, block.mixture, block.inverse_mixture, block.payoffs, block.used),
-            *(self.plays, self._effective, self._log_effective, divergence, log_density, decision, payoff),
+            block.ratios,
+            block.mixture,
+            block.inverse_mixture,
+            block.payoffs,
+            block.used,
+            self.plays,
+            self._effective,
+            self._log_effective,
+            divergence,
+            log_density,
+            decision,
+            payoff,
         )
         self._stored(stored, decision, log_density, payoff)
 
     def estimate(self, confidence: float) -> Estimates:
         """TMIS with the threshold and the width of round t = m + 1 (Sec. 4, App. C): one pass over (K, t)."""
+        term = confidence_term(self._told, confidence)
         block = self._block
         table = kernels.estimate(
-            *(self._effective, self._log_effective, confidence, self._told),
-            *(block.ratios, block.inverse_mixture, block.payoffs, block.used),
+            self._effective,
+            self._log_effective,
+            term,
+            self._told,
+            block.ratios,
+            block.inverse_mixture,
+            block.payoffs,
+            block.used,
         )
         for block in self._earlier:
             kernels.add_truncated_sums(block.ratios, block.inverse_mixture, block.payoffs, block.used, table)
@@ -185,8 +204,15 @@ class SharedHistory:
         for decision, mediator, payoff in zip(decisions.tolist(), mediators, payoffs.tolist(), strict=True):
             log_density, block = history._log_density(decision, mediator), history._block
             stored = kernels.write_sample(
-                *(block.ratios, block.mixture, block.inverse_mixture, block.payoffs, block.used),
-                *(log_density, history.plays, decision, payoff),
+                block.ratios,
+                block.mixture,
+                block.inverse_mixture,
+                block.payoffs,
+                block.used,
+                log_density,
+                history.plays,
+                decision,
+                payoff,
             )
             history._stored(stored, decision, log_density, payoff)
         start = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,6 +49,12 @@ def make_learner(learner: LearnerLike, task: Task, seed: int, space: Space | Non
     space = task.space if space is None else space
     if space is None:
         raise TaskError(f"task {task.id!r} does not fix where to search; pass space=Box(family, low, high) or a Finite")
+    if isinstance(learner, type) and issubclass(learner, Learner):
+        known = {entry.name for entry in fields(learner)} - {"space"}
+        if unknown := set(settings) - known:
+            raise ParameterError(
+                f"{learner.__name__} has no setting {', '.join(sorted(unknown))}; it has {', '.join(sorted(known))}"
+            )
     given = {"payoff_range": task.payoff_range, "out_of_range": task.out_of_range, "first": task.first, "seed": seed}
     return learner(space, **(given | settings))
 
@@ -65,8 +71,8 @@ def optimize(
 ) -> Run:
     """Run a learner on a task for `rounds` rounds; `settings` go to the learner.
 
-    `learner` is a class, a name (`randomist list`) or anything callable like one; `progress` is called with the number of
-    rounds done. The learner draws from `seed`, and so does the task, in a branch of its own.
+    `learner` is a class, a name (`randomist list`) or anything callable like one; `progress` is called with the number
+    of rounds done. The learner draws from `seed`, and so does the task, in a branch of its own.
     """
     if not isinstance(rounds, int | np.integer) or rounds < 1:
         raise ParameterError(f"rounds must be a whole number >= 1, got {rounds!r}")
@@ -94,7 +100,7 @@ def optimize_many(
     jobs: int = 1,
     **settings: Any,
 ) -> list[Run]:
-    """One run per seed (an integer n means 0..n-1); the result does not depend on `jobs`, which needs the `run` extra."""
+    """One run per seed (an integer n means 0..n-1), the same for any number of `jobs`; more than one needs joblib."""
     seeds = range(seeds) if isinstance(seeds, int) else seeds
     return list(run_all([(task, learner, rounds, seed, settings) for seed in seeds], jobs=jobs))
 

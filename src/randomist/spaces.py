@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from randomist.errors import EmptySpaceError, ParameterError, ShapeError
+from randomist.errors import EmptySpaceError, ParameterError, ShapeError, StateError
 from randomist.families import Family, Gaussian, Mixed, family_from_state
 from randomist.families.base import Array, Indices, finite_array
 
@@ -100,7 +100,9 @@ class Box:
     def contains(self, decisions: ArrayLike) -> np.typing.NDArray[np.bool_]:
         """Which decisions lie in the box.  (n,)"""
         rows = self.family._rows(decisions, "decisions")
-        return ((rows >= self.low.reshape(-1)) & (rows <= self.high.reshape(-1))).all(axis=1)
+        outside = (rows < self.low.reshape(-1)) | (rows > self.high.reshape(-1))
+        inside: np.typing.NDArray[np.bool_] = outside.sum(axis=1) == 0
+        return inside
 
     def state(self) -> dict[str, Any]:
         return {"kind": "Box", "family": self.family.state(), "low": self.low, "high": self.high}
@@ -120,9 +122,12 @@ Space = Finite | Box
 
 def space_from_state(state: dict[str, Any]) -> Space:
     """Undo `Finite.state` and `Box.state`."""
-    family = family_from_state(state["family"])
-    if state["kind"] == "Finite":
-        return Finite(family)
-    if not isinstance(family, Gaussian):
-        raise ParameterError(f"a Box is searched by a Gaussian, got {type(family).__name__}")
-    return Box(family, state["low"], state["high"])
+    try:
+        kind, family = state["kind"], family_from_state(state["family"])
+        if kind == "Finite":
+            return Finite(family)
+        if kind == "Box" and isinstance(family, Gaussian):
+            return Box(family, state["low"], state["high"])
+    except (KeyError, TypeError) as error:
+        raise StateError(f"no space can be read from {state!r} ({error!r})") from error
+    raise StateError(f"no {kind!r} of a {type(family).__name__} is known; spaces are Finite, and Box of a Gaussian")

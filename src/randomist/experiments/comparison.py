@@ -16,7 +16,7 @@ from randomist.tasks import Task
 
 
 def mean_interval(samples: Array, level: float = 0.95) -> tuple[Array, Array]:
-    """Mean and half-width of Student's t interval over the first axis (runs); 0 for a single run.  (n, ...) -> (...), (...)"""
+    """Mean and half-width of Student's t interval over runs; 0 for a single run.  (n, ...) -> (...), (...)"""
     n = len(samples)
     if n < 2:
         return samples.mean(axis=0), np.zeros(samples.shape[1:])
@@ -41,7 +41,9 @@ class Comparison:
         """The measure over rounds, one row per run.  (runs, rounds)"""
         runs = self.runs[contender]
         if any(len(run.payoffs) != len(runs[0].payoffs) for run in runs):
-            raise ParameterError(f"runs of {contender.title} differ in length because trials failed; compare them one by one")
+            raise ParameterError(
+                f"runs of {contender.title} differ in length because trials failed; compare them one by one"
+            )
         return np.stack([run.regret if run.regret is not None else run.average_payoff for run in runs])
 
     def final(self, contender: Contender) -> tuple[float, float]:

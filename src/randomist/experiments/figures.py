@@ -30,7 +30,7 @@ LOOKS: dict[str, tuple[str, Any, str]] = {
     "thompson": ("#E69F00", (0, (1.5, 1)), "P"),
     "gp-ucb": ("#7F7F7F", (0, (4, 2)), "*"),
 }
-STYLE = {
+STYLE: Any = {
     "font.size": 8,
     "axes.titlesize": 8.5,
     "axes.spines.top": False,
@@ -57,7 +57,9 @@ def comparison_figure(comparisons: Sequence[Comparison], paths: Sequence[Path], 
     columns = min(2, len(comparisons))
     rows = math.ceil(len(comparisons) / columns)
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(rows, columns, figsize=(3.4 * columns, 2.35 * rows + 0.75), squeeze=False, sharey=True)
+        figure, axes = plt.subplots(
+            rows, columns, figsize=(3.4 * columns, 2.35 * rows + 0.75), squeeze=False, sharey=True
+        )
         for axis, comparison in zip(axes.flat, comparisons, strict=False):
             _panel(axis, comparison)
         if comparisons[0].measure == "regret":
@@ -68,8 +70,12 @@ def comparison_figure(comparisons: Sequence[Comparison], paths: Sequence[Path], 
             axis.set_xlabel("round")
         for axis in axes[:, 0]:
             axis.set_ylabel("cumulative regret" if comparisons[0].measure == "regret" else comparisons[0].measure)
-        named = {label: handle for axis in axes.flat for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-        legend = figure.legend(named.values(), named.keys(), loc="lower center", ncol=4, handlelength=3.2, columnspacing=1.4)
+        named = {
+            label: handle for axis in axes.flat for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+        }
+        legend = figure.legend(
+            named.values(), named.keys(), loc="lower center", ncol=4, handlelength=3.2, columnspacing=1.4
+        )
         figure.canvas.draw()
         height = legend.get_window_extent().height / figure.dpi / figure.get_size_inches()[1]
         figure.tight_layout(rect=(0, height + 0.015, 1, 0.97 if caption else 1))
@@ -100,7 +106,7 @@ def _panel(axis: Any, comparison: Comparison) -> None:
 
 
 def _bound(axis: Any, comparison: Comparison, rounds: np.ndarray) -> None:
-    """Theorem 4's bound on OPTIMIST: drawn where it is below what playing the worst decision costs, else said in words."""
+    """Theorem 4's bound on OPTIMIST: drawn where it says something, else put in words."""
     task = comparison.task
     if not isinstance(task.space, Finite):
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +35,10 @@ class Categorical(Family):
     _mass: Array = field(init=False, repr=False)  # (K, C)
     _log_mass: Array = field(init=False, repr=False)  # (K, C + 1); the last column is for what is no category
     _cumulative: Array = field(init=False, repr=False)  # (K, C)
+
+    if TYPE_CHECKING:  # the fields are arrays; what may be given is anything that becomes one
+
+        def __init__(self, probabilities: ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
         probabilities = finite_array(self.probabilities, "probabilities")

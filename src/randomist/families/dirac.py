@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,10 @@ class Dirac(Family):
     members: int = field(init=False, repr=False)
     shape: tuple[int, ...] = field(init=False, repr=False)
     _at: Array = field(init=False, repr=False)  # (K, d)
+
+    if TYPE_CHECKING:  # the fields are arrays; what may be given is anything that becomes one
+
+        def __init__(self, at: ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
         at = finite_array(self.at, "at")

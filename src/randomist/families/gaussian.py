@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
@@ -31,6 +31,10 @@ class Gaussian(Family):
     _mean: Array | None = field(init=False, repr=False)  # (K, d)
     _std: Array = field(init=False, repr=False)  # (K, d), or (1, d) without a mean
     _log_scale: Array = field(init=False, repr=False)  # log of the density's peak  (K,) or (1,)
+
+    if TYPE_CHECKING:  # the fields are arrays; what may be given is anything that becomes one
+
+        def __init__(self, mean: ArrayLike | None = None, std: ArrayLike = 1.0) -> None: ...
 
     def __post_init__(self) -> None:
         std = finite_array(self.std, "std")

@@ -56,23 +56,23 @@ class Mixed(Family):
                     f"all parts must share the shape of a mediator, got {parts[0].shape} and {part.shape}; a scalar "
                     "beside vectors must be written as a vector"
                 )
-        groups: list[list[Family]] = []
-        group, within = [], []
-        for part in parts:
-            kind = type(part)
-            g = next((i for i, other in enumerate(groups) if type(other[0]) is kind and kind in _JOIN), len(groups))
-            if g == len(groups):
-                groups.append([])
-            start = sum(other.members or 0 for other in groups[g])
-            groups[g].append(part)
-            group.append(np.full(part.members or 0, g))
-            within.append(np.arange(start, start + (part.members or 0)))
+        alike: dict[object, list[int]] = {}  # parts of one kind, where that kind can be joined
+        for i, part in enumerate(parts):
+            alike.setdefault(type(part) if type(part) in _JOIN else i, []).append(i)
+        groups = [[parts[i] for i in of_kind] for of_kind in alike.values()]
         joined = tuple(_JOIN[type(g[0])](g) if len(g) > 1 else g[0] for g in groups)
-        indices = np.concatenate(group)
+        counts = np.array([part.members for part in parts])
+        group_of_part = np.empty(len(parts), dtype=np.int64)
+        for number, of_kind in enumerate(alike.values()):
+            group_of_part[of_kind] = number
+        group = np.repeat(group_of_part, counts)
+        rows_of = tuple(np.flatnonzero(group == g) for g in range(len(joined)))
+        within = np.empty(len(group), dtype=np.int64)
+        for rows in rows_of:
+            within[rows] = np.arange(len(rows))
         for name, value in (
-            *(("parts", parts), ("members", len(indices)), ("shape", parts[0].shape)),
-            *(("_groups", joined), ("_group", indices), ("_within", np.concatenate(within))),
-            ("_rows_of", tuple(np.flatnonzero(indices == g) for g in range(len(joined)))),
+            *(("parts", parts), ("members", len(group)), ("shape", parts[0].shape)),
+            *(("_groups", joined), ("_group", group), ("_within", within), ("_rows_of", rows_of)),
             ("_discrete_first", tuple(sorted(range(len(joined)), key=lambda g: not joined[g].discrete))),
         ):
             object.__setattr__(self, name, value)
@@ -183,10 +183,10 @@ def _uniform_against_gaussian(p: Uniform, q: Gaussian, rows: Indices, columns: I
         for d in range(low.shape[1]):
             scale = std[None, :, d]
             below, above = (edge[:, None, d] - mean[None, :, d] for edge in (low, high))
-            half = 0.5 * (high - low)[:, None, d]
-            log_half = np.log(half) - np.log(scale)
+            width = (high - low)[:, None, d]
+            log_half = np.log(width) - np.log(scale) - math.log(2)
             middle = (0.5 * below + 0.5 * above) / scale
-            energy = mean_energy(below / scale, above / scale, middle, half / scale, log_half, rate)
+            energy = mean_energy(below / scale, above / scale, middle, 0.5 * (width / scale), log_half, rate)
             total += np.maximum(0.5 * math.log(math.pi / 2) - log_half + energy, 0)
     return total
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
@@ -31,6 +32,10 @@ class Uniform(Family):
     _high: Array = field(init=False, repr=False)  # (K, d)
     _log_height: Array = field(init=False, repr=False)  # log of the density inside  (K,)
 
+    if TYPE_CHECKING:  # the fields are arrays; what may be given is anything that becomes one
+
+        def __init__(self, low: ArrayLike, high: ArrayLike) -> None: ...
+
     def __post_init__(self) -> None:
         low, high = finite_array(self.low, "low"), finite_array(self.high, "high")
         try:
@@ -52,7 +57,7 @@ class Uniform(Family):
         if not np.isfinite(width).all():
             raise ParameterError(f"high - low must be finite, got low={low} and high={high}; rescale the mediators")
         members, shape = (1, ()) if low.ndim == 0 else (low.shape[0], low.shape[1:])
-        log_height = -np.log(width).reshape(members, -1).sum(axis=1)
+        log_height = 0.0 - np.log(width).reshape(members, -1).sum(axis=1)  # no -0.0
         for name, value in (
             *(("low", finite_array(low, "low")), ("high", finite_array(high, "high"))),
             *(("members", members), ("shape", shape), ("_log_height", log_height)),

@@ -2,7 +2,7 @@
 
 from randomist.importance.divergences import log_effective_samples, log_harmonic_divergence
 from randomist.importance.estimators import (
-    log_confidence,
+    confidence_term,
     log_threshold,
     monte_carlo,
     multiple_importance,
@@ -12,7 +12,7 @@ from randomist.importance.estimators import (
 from randomist.importance.weights import log_mixture, log_weights
 
 __all__ = [
-    "log_confidence",
+    "confidence_term",
     "log_effective_samples",
     "log_harmonic_divergence",
     "log_mixture",

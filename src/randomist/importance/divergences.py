@@ -1,7 +1,8 @@
-"""How much the played mixture says about each decision: the harmonic-mean bound on d2 (Papini et al. 2019, Theorem 5)."""
+"""How much the mixture says about each decision: the harmonic-mean bound on d2 (Papini et al. 2019, Theorem 5)."""
 
 from __future__ import annotations
 
+import math
 from typing import TypeAlias
 
 import numpy as np
@@ -23,5 +24,5 @@ def log_effective_samples(log_divergence: Array, counts: NDArray[np.int64]) -> A
 
 
 def log_harmonic_divergence(log_divergence: Array, counts: NDArray[np.int64]) -> Array:
-    """log of m / Σ_j 1/d2(p_x || p_{x_j}), the bound that stands for d2(p_x || Φ_t) everywhere.  (n, K), (K,) -> (n,)"""
-    return np.log(counts.sum()) - log_effective_samples(log_divergence, counts)
+    """log of m / Σ_j 1/d2(p_x || p_{x_j}), which stands for d2(p_x || Φ_t) everywhere.  (n, K), (K,) -> (n,)"""
+    return math.log(counts.sum()) - log_effective_samples(log_divergence, counts)

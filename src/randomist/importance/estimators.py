@@ -26,16 +26,16 @@ def truncated_multiple_importance(log_weight: Array, payoffs: Array, log_thresho
     return np.exp(np.minimum(log_weight, log_threshold[:, None])) @ payoffs / len(payoffs)
 
 
-def log_confidence(told: int, confidence: float) -> float:
-    """log(α log t) at round t = m + 1, where m payoffs have been told."""
-    return math.log(confidence * math.log(told + 1)) if told else -math.inf
+def confidence_term(told: int, confidence: float) -> float:
+    """α log t at round t = m + 1, where m payoffs have been told."""
+    return confidence * math.log(told + 1)
 
 
 def log_threshold(log_effective: Array, told: int, confidence: float) -> Array:
     """log M_t(x), M = sqrt(m d2 / (α log t)) with d2 = m / η (App. C).  (K,) -> (K,)"""
     if not told:
         return np.full_like(log_effective, np.inf)
-    return math.log(told) - 0.5 * (log_effective + log_confidence(told, confidence))
+    return math.log(told) - 0.5 * (log_effective + math.log(confidence_term(told, confidence)))
 
 
 def width(log_effective: Array, told: int, confidence: float) -> Array:
@@ -43,4 +43,4 @@ def width(log_effective: Array, told: int, confidence: float) -> Array:
     if not told:
         return np.full_like(log_effective, np.inf)
     with np.errstate(over="ignore"):
-        return np.exp(0.5 * (log_confidence(told, confidence) - log_effective))
+        return np.exp(0.5 * (math.log(confidence_term(told, confidence)) - log_effective))

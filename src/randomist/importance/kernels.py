@@ -1,9 +1,9 @@
 """The hot passes, compiled. Everything here is the fast twin of a function in `weights`, `divergences` or `estimators`.
 
-A sample i is stored by its ratios r_k = p_k(z_i) / p_{x_i}(z_i), relative to the density of the decision that drew it.
-With D_i = Σ_k T_k r_k the weight of the balance heuristic is ω_x(z_i) / m = r_x / D_i, so the pass over (K, t) that makes
-an estimate needs neither exp nor log, and D_i >= 1 never underflows. `fastmath` is safe there: ratios, mixtures and
-thresholds are finite by construction (see `HUGE` and `WILD`).
+A sample i is stored by its ratios r_k = p_k(z_i) / p_{x_i}(z_i), relative to the density of the decision that drew
+it. With D_i = Σ_k T_k r_k the weight of the balance heuristic is ω_x(z_i) / m = r_x / D_i, so the pass over (K, t) that
+makes an estimate needs neither exp nor log, and D_i >= 1 never underflows. `fastmath` is safe there: ratios, mixtures
+and thresholds are finite by construction (see `HUGE` and `WILD`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ Array: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int64]
 
 LOG_HUGE = 690.0
-HUGE = math.exp(LOG_HUGE)  # stands for numbers beyond float64's range; an index as large is ordered by effective samples
+HUGE = math.exp(
+    LOG_HUGE
+)  # stands for numbers beyond float64's range; an index as large is ordered by effective samples
 WILD = 600.0  # a sample with a log-ratio above this keeps its column in log space
 SMALL = 1e-250  # effective samples below this are summed in log space
 
@@ -29,12 +31,13 @@ VALUE, EFFECTIVE, THRESHOLD, WIDTH, COVERAGE, LOG_EFFECTIVE, CUT = range(7)
 
 
 @numba.njit(cache=True)
-def begin_estimate(effective: Array, log_effective: Array, confidence: float, told: int, table: Array) -> None:
-    """Everything but the sums: M = sqrt(m d2 / (α log t)) with d2 = m/η, its m-th part CUT, and sqrt(α log t / η).
+def begin_estimate(effective: Array, log_effective: Array, term: float, told: int, table: Array) -> None:
+    """Everything but the sums: M = sqrt(m d2 / term) with d2 = m/η, its m-th part CUT, and sqrt(term / η).
 
-    The cut is capped where nothing is known, so that it is finite; the threshold and the width are infinite there.
+    `term` is α log t. The cut is capped where nothing is known, so that it is finite; the threshold and the width are
+    infinite there.
     """
-    log_confidence = math.log(confidence * math.log(told + 1.0)) if told else -math.inf
+    log_term = math.log(term) if told else -math.inf
     for k in range(table.shape[1]):
         table[VALUE, k] = table[COVERAGE, k] = 0.0
         table[EFFECTIVE, k] = effective[k]
@@ -42,9 +45,9 @@ def begin_estimate(effective: Array, log_effective: Array, confidence: float, to
         if log_effective[k] == -math.inf or told == 0:
             table[CUT, k], table[THRESHOLD, k], table[WIDTH, k] = HUGE, math.inf, math.inf
         else:
-            table[CUT, k] = math.exp(min(-0.5 * (log_effective[k] + log_confidence), LOG_HUGE))
+            table[CUT, k] = math.exp(min(-0.5 * (log_effective[k] + log_term), LOG_HUGE))
             table[THRESHOLD, k] = told * table[CUT, k]
-            table[WIDTH, k] = math.exp(min(0.5 * (log_confidence - log_effective[k]), LOG_HUGE))
+            table[WIDTH, k] = math.exp(min(0.5 * (log_term - log_effective[k]), LOG_HUGE))
 
 
 @numba.njit(cache=True, fastmath=True)
@@ -131,7 +134,7 @@ def write_sample(
     decision: int,
     payoff: float,
 ) -> bool:
-    """Store a sample in column i of a block; False, and nothing of use stored, where its ratios leave float64's range."""
+    """Store a sample in column i of a block; False, and nothing of use stored, where a ratio leaves float64's range."""
     total = 0.0
     for k in range(ratios.shape[0]):
         log_ratio = log_density[k] - log_density[decision]
@@ -152,7 +155,7 @@ def write_sample(
 def estimate(
     effective: Array,
     log_effective: Array,
-    confidence: float,
+    term: float,
     told: int,
     ratios: Array,
     inverse_mixture: Array,
@@ -161,7 +164,7 @@ def estimate(
 ) -> Array:
     """A new table with the sums over one block; the other blocks' are added by `add_truncated_sums`.  (7, K)"""
     table = np.empty((7, effective.shape[0]))
-    begin_estimate(effective, log_effective, confidence, told, table)
+    begin_estimate(effective, log_effective, term, told, table)
     add_truncated_sums(ratios, inverse_mixture, payoffs, used, table)
     return table
 
@@ -184,7 +187,7 @@ def append(
     """`add_play`, `count_play` and `write_sample` on the last block."""
     add_play(ratios, mixture, inverse_mixture, used, decision)
     count_play(plays, effective, log_effective, log_divergence, decision)
-    return write_sample(ratios, mixture, inverse_mixture, payoffs, used, log_density, plays, decision, payoff)  # type: ignore[no-any-return]
+    return write_sample(ratios, mixture, inverse_mixture, payoffs, used, log_density, plays, decision, payoff)
 
 
 @numba.njit(cache=True)
@@ -192,7 +195,7 @@ def coin_words(effective: Array, scale: float) -> int:
     """How many random 64-bit words `perturb` needs for ⌈a η⌉ coins per decision."""
     total = 0
     for k in range(effective.shape[0]):
-        total += int(math.ceil(math.ceil(scale * effective[k]) / 64.0)) + 1
+        total += math.ceil(math.ceil(scale * effective[k]) / 64.0) + 1
     return total
 
 
@@ -205,7 +208,7 @@ def perturb(
     position = 0
     for k in range(value.shape[0]):
         eta = max(effective[k], 1.0 / HUGE)
-        flips = int(math.ceil(scale * eta))  # ⌈a η⌉
+        flips = math.ceil(scale * eta)  # ⌈a η⌉
         used = (flips + 63) // 64
         heads = _heads(words[position : position + used], flips)
         position += used
@@ -237,7 +240,7 @@ def _bits(word: np.uint64) -> np.uint64:
 def choose(index: Array, log_effective: Array, uniform: float) -> int:
     """argmax of the index, ties broken by `uniform` in [0, 1); -1 if some index is NaN.
 
-    Nothing known (η = 0) means an infinite index; indices beyond float64's range are ordered by 1/η, which dominates them.
+    Nothing known (η = 0) means an infinite index; indices beyond float64's range are ordered by 1/η, which rules them.
     """
     best_value, best_order, ties = -math.inf, 0.0, 0
     for k in range(index.shape[0]):

@@ -61,7 +61,9 @@ class Learner(ABC):
         self._rng = np.random.default_rng(decision_seed)  # what the learner draws to decide
         self._mediator_rng = np.random.default_rng(mediator_seed)  # what the family draws
         family, finite = self.space.family, isinstance(self.space, Finite)
-        self.record = Record(() if finite else family.shape, family.shape, (np.int64 if finite else float, family.dtype))
+        self.record = Record(
+            () if finite else family.shape, family.shape, (np.int64 if finite else float, family.dtype)
+        )
         self.clipped = 0  # payoffs outside the range that were clipped
         self.failures: dict[int, str] = {}  # why each failed trial failed
         self._pending: dict[int, Trial] = {}
@@ -139,7 +141,10 @@ class Learner(ABC):
             "next_id": self._next_id,
             "clipped": self.clipped,
             "failures": {"ids": np.array(list(self.failures), np.int64), "reasons": list(self.failures.values())},
-            "generators": {"decision": self._rng.bit_generator.state, "mediator": self._mediator_rng.bit_generator.state},
+            "generators": {
+                "decision": self._rng.bit_generator.state,
+                "mediator": self._mediator_rng.bit_generator.state,
+            },
             "caches": self._caches(),
         }
 
@@ -178,9 +183,13 @@ class Learner(ABC):
             if isinstance(id_, int | np.integer) and 0 <= id_ < self._next_id:
                 ended = "failed" if id_ in self.failures else "told"
                 raise ClosedTrialError(f"trial {id_} was {ended} before; each trial is told or failed once: ask again")
-            raise UnknownTrialError(f"trial {id_!r} was never asked of this learner (ids so far: 0..{self._next_id - 1})")
+            raise UnknownTrialError(
+                f"trial {id_!r} was never asked of this learner; ids so far: 0..{self._next_id - 1}"
+            )
         if isinstance(trial, Trial) and trial is not ticket and not _same(trial, ticket):
-            raise UnknownTrialError(f"{trial} is not the trial that this learner asked as {ticket}; tell the one it gave")
+            raise UnknownTrialError(
+                f"{trial} is not the trial that this learner asked as {ticket}; tell the one it gave"
+            )
         return ticket
 
     def _unit(self, value: float) -> float:
@@ -189,7 +198,7 @@ class Learner(ABC):
         if not low <= value <= high:
             if self.out_of_range == "refuse":
                 raise PayoffOutOfRangeError(
-                    f'payoff {value} is outside payoff_range ({low}, {high}); widen the range, or pass out_of_range="clip"'
+                    f'payoff {value} is outside payoff_range ({low}, {high}); widen it, or pass out_of_range="clip"'
                 )
             self.clipped += 1
             value = min(max(value, low), high)
@@ -201,7 +210,9 @@ class Learner(ABC):
 
     def _check_settings(self) -> None:
         if not (math.isfinite(self.confidence) and self.confidence > 1):
-            raise ParameterError(f"confidence must be a number > 1 (2 in the paper's experiments), got {self.confidence}")
+            raise ParameterError(
+                f"confidence must be a number > 1 (2 in the paper's experiments), got {self.confidence}"
+            )
         try:
             low, high = map(float, self.payoff_range)
         except (TypeError, ValueError):
@@ -209,13 +220,15 @@ class Learner(ABC):
         unbounded = low == -math.inf and high == math.inf
         if not (unbounded or (math.isfinite(low) and math.isfinite(high) and low < high)):
             raise ParameterError(
-                f"payoff_range must be finite with low < high, or (-inf, inf) for payoffs as they are; got ({low}, {high})"
+                f"payoff_range must be finite with low < high, or (-inf, inf) for no mapping; got ({low}, {high})"
             )
         self.payoff_range = (low, high)
         if self.out_of_range not in ("refuse", "clip"):
             raise ParameterError(f'out_of_range must be "refuse" or "clip", got {self.out_of_range!r}')
         if self.seed is not None and (not isinstance(self.seed, int | np.integer) or self.seed < 0):
-            raise ParameterError(f"seed must be a whole number >= 0, or None for one from the system, got {self.seed!r}")
+            raise ParameterError(
+                f"seed must be a whole number >= 0, or None for one from the system, got {self.seed!r}"
+            )
 
 
 def load(state: dict[str, Any]) -> Learner:

@@ -79,7 +79,7 @@ class FiniteLearner(Learner):
         decision = kernels.choose(index, self._knowledge(estimates), self._rng.random())
         if decision < 0:
             raise ParameterError(f"{type(self).__name__}.index returned a NaN: {index}")
-        return decision  # type: ignore[no-any-return]
+        return decision
 
     def _knowledge(self, estimates: Estimates) -> Array:
         """log η: -inf makes an index infinite, and the smaller one goes first among indices beyond float64."""

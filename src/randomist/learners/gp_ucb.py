@@ -42,7 +42,11 @@ class GPUCB(BanditLearner):
         if features.ndim != 2 or len(features) != self.space.size:
             raise ShapeError(f"features must have shape ({self.space.size}, d), got {features.shape}")
         span = np.ptp(features, axis=0)
-        scale = np.where(span > 0, span, 1.0) / 5 if self.length_scale is None else finite_array(self.length_scale, "length_scale")
+        scale = (
+            np.where(span > 0, span, 1.0) / 5
+            if self.length_scale is None
+            else finite_array(self.length_scale, "length_scale")
+        )
         if not (scale > 0).all():
             raise ParameterError(f"length_scale must be > 0, got {self.length_scale}")
         self._kernel = np.exp(-0.5 * cdist(features / scale, features / scale, "sqeuclidean"))  # (K, K)

@@ -14,7 +14,7 @@ from randomist.learners.finite import SharedHistoryLearner
 
 @dataclass(eq=False, kw_only=True)
 class Optimist(SharedHistoryLearner):
-    """Optimism over truncated multiple importance sampling: constant regret where all divergences are finite (Theorem 4).
+    """Optimism over truncated multiple importance sampling: constant regret where divergences are finite (Theorem 4).
 
     Differences from the paper: d2(p_x || Φ_t) is the harmonic-mean bound, as in the paper's own experiments (App. F.1).
     """

@@ -27,4 +27,5 @@ class PerturbedHistory(BanditLearner):
     def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
         pseudo = np.ceil(self.perturbation_scale * estimates.plays).astype(np.int64)  # ⌈aT⌉
         successes = rng.binomial(pseudo, 0.5)
-        return (self.payoff_sums + successes) / np.maximum(estimates.plays + pseudo, 1)
+        index: Array = (self.payoff_sums + successes) / np.maximum(estimates.plays + pseudo, 1)
+        return index

@@ -20,8 +20,8 @@ from randomist.learners.finite import SharedHistoryLearner
 class Randomist(SharedHistoryLearner):
     """Perturb every truncated estimate with pseudo-rewards, play the largest.
 
-    `perturbation_scale` is a: pseudo-rewards per effective sample; larger explores more. Theorem 5(b) needs a > 8; 1.1 is
-    the paper's practical value. `perturbation="gaussian"` draws from the normal law of the same mean and variance.
+    `perturbation_scale` is a: pseudo-rewards per effective sample; larger explores more. Theorem 5(b) needs a > 8; 1.1
+    is the paper's practical value. `perturbation="gaussian"` draws from the normal law of the same mean and variance.
     `bias_correction` is b: "paper" is sqrt(α log t / η), a number that multiple of it (0 for none).
 
     Differences from the paper: a η is rounded up to a whole number of pseudo-rewards, and the sum is divided by η.

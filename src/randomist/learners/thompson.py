@@ -16,5 +16,5 @@ class ThompsonSampling(BanditLearner):
     """Draw each decision's mean from N(S/(T+1), 1/(T+1)), play the largest: bandit feedback, no sharing."""
 
     def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
-        precision = estimates.plays + 1.0
+        precision = estimates.plays.astype(np.float64) + 1
         return self.payoff_sums / precision + rng.standard_normal(len(precision)) / np.sqrt(precision)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from randomist.errors import TaskError
 from randomist.families.base import Array
+from randomist.policies import Policy
 from randomist.spaces import Space
+
+if TYPE_CHECKING:
+    import gymnasium
 
 
 class Task(ABC):
@@ -41,7 +45,31 @@ class Task(ABC):
         return None
 
 
+class ControlTask(Task):
+    """A task whose mediators are the parameters of `policy`, and whose payoff is the return of an episode.
+
+    The three methods say how `rollout` plays one episode of at most `horizon` steps in Gymnasium.
+    """
+
+    policy: Policy
+    horizon: int
+
+    @abstractmethod
+    def make_env(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
+        """A new environment of this task; it sets no limit to the number of steps."""
+
+    def to_action(self, outputs: Array) -> Any:
+        """What the environment is given where the policy puts out this.  (..., action_size) -> (..., *shape)"""
+        action: NDArray[Any] = self.policy.choose(outputs)
+        return action
+
+    def episode_payoff(self, rewards: ArrayLike) -> float:
+        """The payoff of an episode with these rewards: their sum, from first to last.  (T,) -> number"""
+        return float(sum(np.asarray(rewards, dtype=np.float64).tolist()))
+
+
 _TASKS: dict[str, Callable[..., Task]] = {}
+_PREFIXES: dict[str, Callable[..., Task]] = {}
 
 
 def register(task: type[Task]) -> type[Task]:
@@ -50,13 +78,22 @@ def register(task: type[Task]) -> type[Task]:
     return task
 
 
+def register_prefix(prefix: str, make: Callable[..., Task]) -> None:
+    """Make the ids "prefix:name" known: `rd.task("prefix:name", **settings)` is `make(name, **settings)`."""
+    _PREFIXES[prefix] = make
+
+
 def task(id: str | Task, **settings: Any) -> Task:
-    """The task with this id (`randomist list` names them), with keyword settings."""
+    """The task with this id (`randomist list` names them; `gym:<id>` is any of Gymnasium's), with keyword settings."""
     if isinstance(id, Task):
         return id
-    if id not in _TASKS:
-        raise TaskError(f"unknown task {id!r}; known tasks: {', '.join(sorted(_TASKS))}")
+    prefix, colon, name = id.partition(":")
     try:
+        if colon and prefix in _PREFIXES:
+            return _PREFIXES[prefix](name, **settings)
+        if id not in _TASKS:
+            known = [*sorted(_TASKS), *(f"{prefix}:<id>" for prefix in _PREFIXES)]
+            raise TaskError(f"unknown task {id!r}; known tasks: {', '.join(known)}")
         return _TASKS[id](**settings)
     except TypeError as error:
         raise TaskError(f"task {id!r} does not take these settings {settings}: {error}") from error

@@ -8,7 +8,9 @@ IEEE Transactions on Systems, Man, and Cybernetics, 1983; constants and the orde
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import gymnasium
 import numba
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +18,9 @@ from numpy.typing import ArrayLike
 from randomist.errors import ParameterError, ShapeError
 from randomist.families import Gaussian
 from randomist.families.base import Array
+from randomist.policies import Linear
 from randomist.spaces import Box
-from randomist.tasks.base import Task, register
+from randomist.tasks.base import ControlTask, register
 
 GRAVITY = 9.8
 CART_MASS, POLE_MASS = 1.0, 0.1
@@ -32,7 +35,7 @@ START_LIMIT = 0.05
 
 
 @register
-class Cartpole(Task):
+class Cartpole(ControlTask):
     """Balance a pole on a cart; the payoff is the number of steps until it falls, at most `horizon`.
 
     The mediator θ has 4 entries and the force is clip(θ·s, -10, 10) with s = (position, velocity, angle, angular
@@ -42,6 +45,7 @@ class Cartpole(Task):
 
     id = "cartpole"
     space: Box
+    policy = Linear(4, 1, action_scale=1 / MAX_FORCE)  # the environment takes fractions of the largest force
 
     def __init__(
         self,
@@ -63,6 +67,9 @@ class Cartpole(Task):
         parameters = self.space.family._rows(mediators)
         starts = rng.uniform(-START_LIMIT, START_LIMIT, size=(len(parameters), 4))
         return _returns(parameters, starts, self.horizon)
+
+    def make_env(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
+        return gymnasium.make("randomist/ContinuousCartPole-v0", max_episode_steps=-1, render_mode=render_mode)
 
     def trajectory(self, mediator: ArrayLike, start: ArrayLike) -> tuple[Array, Array]:
         """States and rewards of one episode of T steps that begins at `start`.  (T + 1, 4), (T,)"""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
+import gymnasium
 import numba
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,8 +22,9 @@ from scipy.special import ndtr
 from randomist.errors import ParameterError, ShapeError
 from randomist.families import Gaussian
 from randomist.families.base import Array, Indices
+from randomist.policies import Linear
 from randomist.spaces import Box, Finite, Space
-from randomist.tasks.base import Task, register
+from randomist.tasks.base import ControlTask, register
 
 _TAIL = 8.0  # standard deviations of the gain that the quadrature covers
 _GAINS = 100  # per unit, in the table of J(θ); they and the cells of the state grid give J(ξ) to about 1e-5
@@ -33,7 +35,7 @@ _BLOCK = 2**20  # normal draws held at a time
 
 
 @register
-class LQG(Task):
+class LQG(ControlTask):
     """Steer x' = x + u + N(0, noise_std²) to 0 with u = θx; the payoff is the normalised discounted return.
 
     States and actions are clipped to [-limit, limit], x_0 is uniform there, the reward is 1 less the cost
@@ -77,6 +79,7 @@ class LQG(Task):
         self.horizon, self.dimension, self.discount = int(horizon), int(dimension), float(discount)
         self.noise_std, self.limit = float(noise_std), float(limit)
         self.state_cost, self.action_cost = float(state_cost), float(action_cost)
+        self.policy = Linear(self.dimension, self.dimension, diagonal=True, action_scale=1 / self.limit)
         shape = () if dimension == 1 else (dimension,)
         if np.shape(std) not in ((), shape):
             raise ShapeError(f"std must be a number or have shape {shape}, got {np.shape(std)}")
@@ -110,6 +113,18 @@ class LQG(Task):
                 chosen, draws, self.discount, self.limit, self.state_cost, self.action_cost
             )
         return out
+
+    def make_env(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
+        """`randomist/LQG-v0`, which takes actions as fractions of `limit`, with this task's constants."""
+        names = ("dimension", "noise_std", "limit", "state_cost", "action_cost")
+        constants = {name: getattr(self, name) for name in names}
+        return gymnasium.make("randomist/LQG-v0", max_episode_steps=-1, render_mode=render_mode, **constants)
+
+    def episode_payoff(self, rewards: ArrayLike) -> float:
+        """The normalised discounted return Σγ^h r_h / Σγ^h."""
+        earned: Array = np.asarray(rewards, dtype=np.float64)
+        weights = self.discount ** np.arange(len(earned))
+        return float(weights @ earned / weights.sum())
 
     def expected_payoff(self, decisions: ArrayLike | None = None) -> Array:
         """J(ξ), clipping included, exact to about 1e-5 (1e-3 if no noise smooths it); see `gain_values`.  (n,)"""

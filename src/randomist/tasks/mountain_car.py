@@ -7,7 +7,9 @@ the rewards and the rounding are those of `gymnasium.envs.classic_control.contin
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import gymnasium
 import numba
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +17,9 @@ from numpy.typing import ArrayLike
 from randomist.errors import ParameterError, ShapeError
 from randomist.families import Gaussian
 from randomist.families.base import Array
+from randomist.policies import Linear
 from randomist.spaces import Box
-from randomist.tasks.base import Task, register
+from randomist.tasks.base import ControlTask, register
 
 MIN_POSITION, MAX_POSITION = -1.2, 0.6
 MAX_SPEED = 0.07
@@ -26,7 +29,7 @@ START_LOW, START_HIGH = -0.6, -0.4
 
 
 @register
-class MountainCar(Task):
+class MountainCar(ControlTask):
     """Drive an underpowered car up a hill; the payoff is the undiscounted return of one episode.
 
     The mediator is (θ_position, θ_velocity) and the action a = θ·(position, velocity). Only the force is clipped to
@@ -39,6 +42,7 @@ class MountainCar(Task):
     payoff_range = (-5.0, 95.0)
     out_of_range = "clip"
     space: Box
+    policy = Linear(2, 1)
 
     def __init__(
         self,
@@ -60,6 +64,11 @@ class MountainCar(Task):
         parameters = self.space.family._rows(mediators)
         starts = rng.uniform(START_LOW, START_HIGH, size=len(parameters))
         return _returns(parameters, starts, self.horizon, 2.0)
+
+    def make_env(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
+        return gymnasium.make(
+            "MountainCarContinuous-v0", max_episode_steps=-1, disable_env_checker=True, render_mode=render_mode
+        )
 
     def trajectory(self, mediator: ArrayLike, start: float) -> tuple[Array, Array]:
         """States and rewards of one episode of T steps that begins at rest at `start`.  (T + 1, 2), (T,)"""

@@ -123,7 +123,9 @@ def _check_resume_equals_uninterrupted(make: MakeLearner, space: Space, rounds: 
     _assert_same_trials(straight.pending, resumed.pending, "pending trials must survive a round trip")
     for learner in (straight, resumed):
         learner.tell(late[2].id, _payoff(late[2]))
-    _assert_same_trials(_play(straight, rounds), _play(resumed, rounds), "a resumed run must equal an uninterrupted one")
+    _assert_same_trials(
+        _play(straight, rounds), _play(resumed, rounds), "a resumed run must equal an uninterrupted one"
+    )
     assert _equal(straight.state(), resumed.state()), "bit for bit"
 
 
@@ -169,9 +171,7 @@ def _check_permuted_decisions_permute_estimates(make: MakeLearner, space: Finite
         payoff = _payoff(Trial(0, decision, mediator))
         plain._absorb(decision, mediator, payoff)
         permuted._absorb(int(np.flatnonzero(order == decision)[0]), mediator, payoff)
-    for name, ours, theirs in zip(
-        plain.estimates()._fields, plain.estimates(), permuted.estimates(), strict=True
-    ):
+    for name, ours, theirs in zip(plain.estimates()._fields, plain.estimates(), permuted.estimates(), strict=True):
         np.testing.assert_allclose(
             ours[order], theirs, rtol=1e-12, err_msg=f"permuting decisions must permute {name}"
         )  # fmt: skip
@@ -199,13 +199,14 @@ class _Permuted(Family):
 
 
 def _assert_raises(error: type[Exception], call: Callable[..., Any], *arguments: Any) -> None:
+    raised: Exception | None = None
     try:
         call(*arguments)
-    except error as raised:
-        assert isinstance(raised, RandomistError), f"{raised!r} is not of randomist's own tree"
-        assert str(raised), "an error must say what is wrong"
-    else:
-        raise AssertionError(f"expected {error.__name__}")
+    except error as expected:
+        raised = expected
+    assert raised is not None, f"expected {error.__name__}"
+    assert isinstance(raised, RandomistError), f"{raised!r} is not of randomist's own tree"
+    assert str(raised), "an error must say what is wrong"
 
 
 def _assert_plain(state: Any, path: str = "state") -> None:

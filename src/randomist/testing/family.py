@@ -1,4 +1,4 @@
-"""The contracts, as functions for your own tests: what a family must do to be used by a learner."""
+"""What every family must keep: samples, densities and divergences that agree with each other."""
 
 from __future__ import annotations
 

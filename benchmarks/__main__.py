@@ -1,0 +1,22 @@
+"""Every benchmark, one after the other: `python -m benchmarks`, or one by name: `python -m benchmarks ask_tell`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+BENCHMARKS = ("ask_tell", "control_tasks")
+
+
+def main() -> None:
+    chosen = sys.argv[1:] or BENCHMARKS
+    unknown = set(chosen) - set(BENCHMARKS)
+    if unknown:
+        sys.exit(f"error: unknown benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+    for name in chosen:
+        print(f"== {name}", flush=True)
+        importlib.import_module(f"benchmarks.{name}").main()
+
+
+if __name__ == "__main__":
+    main()

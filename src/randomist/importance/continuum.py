@@ -1,0 +1,119 @@
+"""Estimates anywhere in a box, for Gaussians of one fixed std: the same numbers as for a finite set, for any decision.
+
+Everything is in units of the std (z = mediator/std, x = decision/std), so that log p_x(z) = -|z - x|²/2 up to a constant
+that cancels in every ratio, and D_2(p_x || p_x') = |x - x'|².
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from randomist.importance.kernels import LOG_HUGE, WILD
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@numba.njit(cache=True)
+def squared_distance(a: Array, i: int, b: Array, j: int) -> float:
+    """|a_i - b_j|²"""
+    total = 0.0
+    for d in range(a.shape[1]):
+        difference = a[i, d] - b[j, d]
+        total += difference * difference
+    return total
+
+
+@numba.njit(cache=True)
+def log_add(a: float, b: float) -> float:
+    """log(e^a + e^b), -inf allowed."""
+    high, low = (a, b) if a > b else (b, a)
+    if low == -math.inf:
+        return high
+    return high + math.log1p(math.exp(low - high))
+
+
+@numba.njit(cache=True)
+def add_play(mediators: Array, log_mixture: Array, told: int, decisions: Array, decision: int) -> None:
+    """One more play of a decision: log Σ_j p_{x_j}(z_i) gains its density at every told mediator."""
+    for i in range(told):
+        log_mixture[i] = log_add(log_mixture[i], -0.5 * squared_distance(mediators, i, decisions, decision))
+
+
+@numba.njit(cache=True)
+def mixture_at(mediators: Array, i: int, decisions: Array, plays: Array, used: int) -> float:
+    """log Σ_j T_j p_{x_j}(z_i) over the distinct decisions."""
+    total = -math.inf
+    for j in range(used):
+        total = log_add(total, math.log(plays[j]) - 0.5 * squared_distance(mediators, i, decisions, j))
+    return total
+
+
+@numba.njit(cache=True)
+def log_effective_at(points: Array, n: int, decisions: Array, plays: Array, used: int) -> float:
+    """log η(x_n) = log Σ_j T_j exp(-|x_n - x_j|²), without underflow.
+
+    The plain sum serves unless it is too small for float64; then the nearest decision's term is factored out.
+    """
+    total, nearest = 0.0, math.inf
+    for j in range(used):
+        distance = squared_distance(points, n, decisions, j)
+        nearest = min(nearest, distance)
+        if distance < WILD:
+            total += plays[j] * math.exp(-distance)
+    if total > 1e-250:
+        return math.log(total)
+    if used == 0:
+        return -math.inf
+    total = 0.0
+    for j in range(used):
+        total += plays[j] * math.exp(nearest - squared_distance(points, n, decisions, j))
+    return math.log(total) - nearest
+
+
+@numba.njit(cache=True)
+def sums_at(
+    points: Array, n: int, cut: float, mediators: Array, log_mixture: Array, payoffs: Array, told: int
+) -> tuple[float, float]:
+    """Σ_i min(M, ω)/m and Σ_i min(M, ω) y / m at one decision; `cut` is M/m."""
+    coverage = value = 0.0
+    log_cut = math.log(cut)
+    for i in range(told):
+        log_weight = -0.5 * squared_distance(mediators, i, points, n) - log_mixture[i]
+        if log_weight > -WILD:
+            weight = cut if log_weight >= log_cut else math.exp(log_weight)
+            coverage += weight
+            value += weight * payoffs[i]
+    return coverage, value
+
+
+@numba.njit(cache=True)
+def cut_at(log_effective: float, term: float) -> float:
+    """M/m = 1/sqrt(η α log t), finite."""
+    return math.exp(min(-0.5 * (log_effective + math.log(term)), LOG_HUGE))
+
+
+@numba.njit(cache=True)
+def estimate_at(
+    points: Array,
+    term: float,
+    mediators: Array,
+    log_mixture: Array,
+    payoffs: Array,
+    told: int,
+    decisions: Array,
+    plays: Array,
+    used: int,
+) -> tuple[Array, Array, Array]:
+    """J̌, log η and coverage at every point, told > 0: O(n t d).  (n, d) -> (n,), (n,), (n,)"""
+    n = points.shape[0]
+    value, log_effective, coverage = np.empty(n), np.empty(n), np.empty(n)
+    for k in range(n):
+        log_effective[k] = log_effective_at(points, k, decisions, plays, used)
+        cut = cut_at(log_effective[k], term)
+        coverage[k], value[k] = sums_at(points, k, cut, mediators, log_mixture, payoffs, told)
+    return value, log_effective, coverage

@@ -1,0 +1,167 @@
+"""What the documentation says is what happens: its code runs, its outputs are printed, its examples and its build work.
+
+In a ```python block, comment lines right below a statement that prints are its output, to the letter.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import randomist as rd
+from randomist.tasks import base as tasks
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)
+PAGES = [ROOT / "README.md", *PAGES]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+LINK = re.compile(r"\]\(([^)#\s]+)[^)\s]*\)")
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def blocks(page: Path) -> list[tuple[int, str]]:
+    """The python blocks of a page, with the line on which each begins."""
+    found, begin = [], None
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines):
+        if begin is None and line.startswith("```python"):
+            begin = number + 1
+        elif begin is not None and line.startswith("```"):
+            found.append((begin, "\n".join(lines[begin:number])))
+            begin = None
+    assert begin is None, f"{name(page)} does not end the block of line {begin}"
+    return found
+
+
+def shown_below(lines: list[str], end: int) -> str:
+    """The comment lines right after line `end`, without their marks."""
+    shown = []
+    for line in lines[end:]:
+        if not (line == "#" or line.startswith("# ")):
+            break
+        shown.append(line[2:].rstrip())
+    return "\n".join(shown)
+
+
+def run_block(page: Path, begin: int, source: str, namespace: dict[str, Any]) -> None:
+    """Run a block, one statement after the other, and compare what is printed with what is shown."""
+    for statement in ast.parse(source).body:
+        printed = io.StringIO()
+        module = ast.increment_lineno(ast.Module([statement], type_ignores=[]), begin)
+        end = (statement.end_lineno or 0) - begin
+        with contextlib.redirect_stdout(printed):
+            exec(compile(module, str(page), "exec"), namespace)
+        shown = shown_below(source.splitlines(), end)
+        if shown and printed.getvalue():
+            output = "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
+            assert output == shown, f"{name(page)}, line {begin + end}: printed\n{output}"
+
+
+@pytest.fixture
+def clean_registries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page may define tasks and learners of its own; other tests must not see them."""
+    monkeypatch.setattr(tasks, "_TASKS", dict(tasks._TASKS))
+    monkeypatch.setattr(rd.Learner, "registry", dict(rd.Learner.registry))
+
+
+@pytest.mark.usefixtures("clean_registries")
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_code_of_a_page_runs_and_prints_what_it_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "__page__"}
+    for begin, source in blocks(page):
+        run_block(page, begin, source, namespace)
+
+
+def test_an_output_that_is_not_printed_is_noticed(tmp_path: Path) -> None:
+    page = ROOT / "page.md"
+    run_block(page, 0, "x = 1\n# a remark\nprint(x)\n# 1", {})
+    with pytest.raises(AssertionError, match="page.md, line 1: printed"):
+        run_block(page, 0, "print(2)\n# 1", {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_to_files_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{name(page)} links to {target}, which does not exist"
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=name)
+def test_an_example_runs(example: Path, tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-W", "error", example], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.strip()
+
+
+def test_every_learner_has_its_page() -> None:
+    assert set(rd.LEARNERS) == {path.stem for path in (ROOT / "docs/learners").glob("*.md")} - {"index"}
+
+
+def test_every_task_is_in_the_table() -> None:
+    text = (ROOT / "docs/spaces-and-tasks.md").read_text(encoding="utf-8")
+    assert set(rd.task_ids()) == set(re.findall(r"^\| `([a-z0-9-]+)` \|", text, re.MULTILINE))
+
+
+def test_every_setting_of_a_learner_is_documented() -> None:
+    common = (ROOT / "docs/learners/index.md").read_text(encoding="utf-8")
+    for key, learner in rd.LEARNERS.items():
+        text = common + (ROOT / f"docs/learners/{key}.md").read_text(encoding="utf-8")
+        for setting in (field.name for field in fields(learner)):
+            assert f"| `{setting}` |" in text, f"docs/learners/{key}.md says nothing of {setting}"
+
+
+def test_the_citation_file_names_the_software_and_the_paper() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["cff-version"] == "1.2.0"
+    assert {"message", "title", "authors", "version", "license", "preferred-citation"} <= citation.keys()
+    assert citation["version"] == rd.__version__
+    paper = citation["preferred-citation"]
+    assert paper["type"] == "conference-paper"
+    assert paper["title"] == "Policy Optimization as Online Learning with Mediator Feedback"
+    assert [author["family-names"] for author in paper["authors"]] == ["Metelli", "Papini", "D'Oro", "Restelli"]
+    assert paper["year"] == 2021
+
+
+def test_the_changelog_has_this_version() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## \[?Unreleased\]?", text, re.MULTILINE)
+    assert re.search(rf"^## \[?{re.escape(rd.__version__)}\]?", text, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_the_table_of_the_readme_is_what_the_demo_prints(tmp_path: Path) -> None:
+    demo = [Path(sys.executable).with_name("randomist"), "demo", "--jobs", "2", "--out", tmp_path]
+    done = subprocess.run(demo, capture_output=True, text=True, env=os.environ | {"COLUMNS": "120"})
+    assert done.returncode == 0, done.stderr
+    cell = re.compile(r"[\d,.]+ ± [\d,.]+")
+    printed = [cell.findall(line) for line in done.stdout.splitlines() if cell.search(line)]
+    shown = [cell.findall(line) for line in (ROOT / "README.md").read_text("utf-8").splitlines() if cell.search(line)]
+    assert shown == printed
+
+
+@pytest.mark.slow
+def test_the_documentation_builds_without_warnings(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    done = subprocess.run(
+        [*build, "-d", tmp_path / "trees", ROOT / "docs", tmp_path / "html"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "html" / "index.html").exists()
