@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from sphinx.util import inspect
+
 import randomist
 
 project = "randomist"
@@ -11,7 +13,7 @@ author = "The randomist developers"
 copyright = "2026, The randomist developers"
 release = version = randomist.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "gallery"]
@@ -24,6 +26,8 @@ html_show_sourcelink = False
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "Indices", "LearnerLike", "Space")}
+if hasattr(inspect, "TypeAliasForwardRef"):  # how Sphinx 9 would write "Array | None"
+    inspect.TypeAliasForwardRef.__repr__ = lambda alias: alias.name
 
 
 def _as_rst(app, what, name, obj, options, lines):
@@ -38,4 +42,4 @@ def _as_rst(app, what, name, obj, options, lines):
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", _as_rst, priority=400)  # before napoleon
+    app.connect("autodoc-process-docstring", _as_rst)

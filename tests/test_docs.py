@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+import types
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)
 PAGES = [ROOT / "README.md", *PAGES]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+FINITE = {key: learner for key, learner in rd.LEARNERS.items() if issubclass(learner, rd.FiniteLearner)}
 LINK = re.compile(r"\]\(([^)#\s]+)[^)\s]*\)")
 
 
@@ -64,7 +66,7 @@ def run_block(page: Path, begin: int, source: str, namespace: dict[str, Any]) ->
         module = ast.increment_lineno(ast.Module([statement], type_ignores=[]), begin)
         end = (statement.end_lineno or 0) - begin
         with contextlib.redirect_stdout(printed):
-            exec(compile(module, str(page), "exec"), namespace)
+            exec(compile(module, str(page), "exec", dont_inherit=True), namespace)
         shown = shown_below(source.splitlines(), end)
         if shown and printed.getvalue():
             output = "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
@@ -84,15 +86,16 @@ def test_the_code_of_a_page_runs_and_prints_what_it_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, Any] = {"__name__": "__page__"}
+    module = types.ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", module)  # where a page's classes say that they live
     for begin, source in blocks(page):
-        run_block(page, begin, source, namespace)
+        run_block(page, begin, source, vars(module))
 
 
 def test_an_output_that_is_not_printed_is_noticed(tmp_path: Path) -> None:
     page = ROOT / "page.md"
     run_block(page, 0, "x = 1\n# a remark\nprint(x)\n# 1", {})
-    with pytest.raises(AssertionError, match="page.md, line 1: printed"):
+    with pytest.raises(AssertionError, match=r"page\.md, line 1: printed"):
         run_block(page, 0, "print(2)\n# 1", {})
 
 
@@ -111,8 +114,18 @@ def test_an_example_runs(example: Path, tmp_path: Path) -> None:
     assert done.stdout.strip()
 
 
-def test_every_learner_has_its_page() -> None:
-    assert set(rd.LEARNERS) == {path.stem for path in (ROOT / "docs/learners").glob("*.md")} - {"index"}
+def test_the_command_line_prints_what_the_page_shows() -> None:
+    page = (ROOT / "docs/getting-started.md").read_text(encoding="utf-8")
+    command = re.search(r"^randomist (run .*--seeds 20)$", page, re.MULTILINE)
+    assert command
+    randomist = Path(sys.executable).with_name("randomist")
+    done = subprocess.run([randomist, *command[1].split()], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() in page
+
+
+def test_every_learner_of_a_finite_set_has_its_page() -> None:
+    assert set(FINITE) <= {path.stem for path in (ROOT / "docs/learners").glob("*.md")} - {"index"}
 
 
 def test_every_task_is_in_the_table() -> None:
@@ -122,7 +135,7 @@ def test_every_task_is_in_the_table() -> None:
 
 def test_every_setting_of_a_learner_is_documented() -> None:
     common = (ROOT / "docs/learners/index.md").read_text(encoding="utf-8")
-    for key, learner in rd.LEARNERS.items():
+    for key, learner in FINITE.items():
         text = common + (ROOT / f"docs/learners/{key}.md").read_text(encoding="utf-8")
         for setting in (field.name for field in fields(learner)):
             assert f"| `{setting}` |" in text, f"docs/learners/{key}.md says nothing of {setting}"

@@ -86,9 +86,9 @@ class Unscaled(rd.ThompsonSampling):
 class Careless(rd.UCB1):
     """Breaks atomicity: counts a payoff before it is checked."""
 
-    def _unit(self, value):
-        self.clipped += 1
-        return super()._unit(value)
+    def tell(self, trial, payoff):
+        self.failures[-1] = str(payoff)
+        super().tell(trial, payoff)
 
 
 @pytest.mark.parametrize("broken", [Forgetful, Positional, Unscaled, Careless])

@@ -114,7 +114,7 @@ def test_gp_ucb_equals_scikit_learn():
     np.testing.assert_allclose(ours[0], mean, atol=1e-9)
     np.testing.assert_allclose(ours[1], std, atol=1e-7)
     beta = 2 * math.log(20 * 41**2 * math.pi**2 / (6 * 0.1))
-    np.testing.assert_allclose(learner.index(None, None), mean + math.sqrt(beta) * std, atol=1e-6)
+    np.testing.assert_allclose(learner.index(learner.estimates(), None), mean + math.sqrt(beta) * std, atol=1e-6)
 
 
 def fed_plane(cls, space, rounds, **settings):
@@ -190,3 +190,26 @@ def test_a_seed_from_the_system_is_remembered():
     again = rd.UCB1(PERFECT, seed=learner.seed)
     assert learner.ask() == again.ask()
     assert learner.seed != rd.UCB1(PERFECT, seed=None).seed
+
+
+@pytest.mark.parametrize("cls", [rd.Optimist, rd.Randomist, rd.UCB1, rd.GPUCB])
+def test_a_running_range_ends_as_if_it_had_been_known(cls):
+    """The same told samples, with the range known before or seen in the end: the same estimates."""
+    space = rd.Finite(rd.Gaussian([0.0, 0.4, 1.0], 1.0))
+    known, running = cls(space, payoff_range=(-3.0, 5.0), seed=0), cls(space, payoff_range="running", seed=0)
+    payoffs = [0.5, 5.0, -1.0, 2.0, -3.0, 4.0, 0.0]
+    for learner in (known, running):
+        for i, payoff in enumerate(payoffs):
+            ticket = rd.Trial(i, i % 3, 0.1 * i)
+            learner._pending[i] = ticket
+            learner.tell(ticket, payoff)
+    for ours, theirs in zip(running.estimates(), known.estimates(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_a_batch_at_one_decision():
+    learner = fed(rd.Randomist, PERFECT, rounds=20)
+    trials = learner.ask(batch=6, one_decision=True)
+    assert len({trial.decision for trial in trials}) == 1
+    assert len({trial.mediator for trial in trials}) == 6
+    assert [trial.id for trial in learner.pending] == [trial.id for trial in trials]

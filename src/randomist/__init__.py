@@ -1,17 +1,21 @@
 """Choose policies while they run: every rollout informs every policy."""
 
-from randomist import errors, importance, theory
+from randomist import _compiled, errors, importance, policies, theory  # noqa: F401 (the first drops stale caches)
 from randomist.errors import RandomistError
 from randomist.families import Categorical, Dirac, Family, Gaussian, Mixed, Uniform
 from randomist.history import Estimates
 from randomist.learners import (
     GPUCB,
     LEARNERS,
+    PGPE,
+    POIS,
     UCB1,
     BanditLearner,
     FiniteLearner,
     FollowTheLeader,
+    GridOptimist,
     Learner,
+    MCMCRandomist,
     Optimist,
     PerturbedHistory,
     Randomist,
@@ -20,6 +24,8 @@ from randomist.learners import (
     Trial,
     load,
 )
+from randomist.policies import GaussianPolicy, Linear, Neural, SoftmaxPolicy, load_policy, save_policy
+from randomist.rollout import Rollout, rollout
 from randomist.simulation import Run, optimize, optimize_many
 from randomist.spaces import Box, Finite
 from randomist.tasks import Task, task, task_ids
@@ -29,6 +35,8 @@ __version__ = "0.1.0"
 __all__ = [
     "GPUCB",
     "LEARNERS",
+    "PGPE",
+    "POIS",
     "UCB1",
     "BanditLearner",
     "Box",
@@ -40,14 +48,21 @@ __all__ = [
     "FiniteLearner",
     "FollowTheLeader",
     "Gaussian",
+    "GaussianPolicy",
+    "GridOptimist",
     "Learner",
+    "Linear",
+    "MCMCRandomist",
     "Mixed",
+    "Neural",
     "Optimist",
     "PerturbedHistory",
     "Randomist",
     "RandomistError",
+    "Rollout",
     "Run",
     "SharedHistoryLearner",
+    "SoftmaxPolicy",
     "Task",
     "ThompsonSampling",
     "Trial",
@@ -55,8 +70,12 @@ __all__ = [
     "errors",
     "importance",
     "load",
+    "load_policy",
     "optimize",
     "optimize_many",
+    "policies",
+    "rollout",
+    "save_policy",
     "task",
     "task_ids",
     "theory",

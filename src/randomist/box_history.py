@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from randomist.families.base import Array
 from randomist.history import Estimates
@@ -86,7 +86,7 @@ class BoxHistory:
         return Estimates(value, effective, threshold, width, plays, coverage, log_effective)
 
     def arrays(self) -> tuple[Array, Array, Array, int, Array, Array, int]:
-        """What the kernels take: mediators, log mixture, payoffs and their number, decisions, plays and their number."""
+        """What the kernels take: mediators, log mixture, payoffs, how many; decisions, plays, how many."""
         return (
             self.mediators.array,
             self.log_mixture.array,
@@ -101,20 +101,12 @@ class BoxHistory:
         """The one cache that depends on the order of additions; the rest follows from the record."""
         return {"log_mixture": self.log_mixture.rows.copy()}
 
-    @classmethod
-    def restore(
-        cls, space: Box, decisions: NDArray[Any], mediators: NDArray[Any], payoffs: Array, caches: dict[str, Any]
-    ) -> BoxHistory:
-        """The history with these samples, bit for bit: O(n d)."""
-        history = cls(space)
-        for decision, mediator, payoff, log_mixture in zip(
-            decisions, mediators, payoffs, caches["log_mixture"], strict=True
-        ):
-            history._count(decision)
-            history.mediators.append(np.ravel(mediator) / history.std)
-            history.payoffs.append(payoff)
-            history.log_mixture.append(log_mixture)
-        return history
+    def append_again(self, decision: ArrayLike, mediator: ArrayLike, payoff: float, log_mixture: float) -> None:
+        """A sample of a saved history, with what was known of it in the end: O(d)."""
+        self._count(decision)
+        self.mediators.append(np.ravel(mediator) / self.std)
+        self.payoffs.append(payoff)
+        self.log_mixture.append(log_mixture)
 
     def _count(self, decision: ArrayLike) -> None:
         point = np.ravel(decision) / self.std

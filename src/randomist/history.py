@@ -28,7 +28,7 @@ class Estimates(NamedTuple):
     threshold: Array  # M_t(x)
     width: Array  # sqrt(α log t / η)
     plays: Indices  # T_t(x)
-    coverage: Array  # mean of min(M, ω): 1 - coverage is the mass that the samples do not see
+    coverage: Array  # mean of min(M, ω), 1 in expectation but for truncation and what the samples cannot see
     log_effective_samples: Array
 
 
@@ -104,6 +104,7 @@ class _Block:
 class _Wild:
     """A sample whose ratios leave float64's range, in log space. Drawn honestly, one in e^600 does."""
 
+    number: int  # which of the told samples it is
     log_ratios: Array  # (K,)
     log_mixture: float
     payoff: float
@@ -181,6 +182,16 @@ class SharedHistory:
         value, effective, threshold, width, coverage, log_effective, _ = table
         return Estimates(value, effective, threshold, width, self.plays.copy(), coverage, log_effective)
 
+    def replace_payoffs(self, payoffs: Array) -> None:
+        """Other payoffs in [0, 1] for the same samples, in the order in which they were told."""
+        aside = [sample.number for sample in self._wild]
+        for sample in self._wild:
+            sample.payoff = float(payoffs[sample.number])
+        start, stored = 0, np.delete(payoffs, aside)
+        for block in (*self._earlier, self._block):
+            block.payoffs[: block.used] = stored[start : start + block.used]
+            start += block.used
+
     def state(self) -> dict[str, Any]:
         """The caches that depend on the order of additions; the rest follows from the record."""
         mixture = np.concatenate([block.mixture[: block.used] for block in (*self._earlier, self._block)])
@@ -199,6 +210,7 @@ class SharedHistory:
         """The history with these samples (payoffs in [0, 1]) and caches, bit for bit: O(K n)."""
         history = cls(space)
         history.plays += np.bincount(decisions, minlength=space.size)
+        mixture = np.asarray(caches["mixture"], dtype=np.float64)
         history._effective[:] = caches["effective"]
         history._log_effective[:] = caches["log_effective"]
         for decision, mediator, payoff in zip(decisions.tolist(), mediators, payoffs.tolist(), strict=True):
@@ -217,7 +229,7 @@ class SharedHistory:
             history._stored(stored, decision, log_density, payoff)
         start = 0
         for block in (*history._earlier, history._block):
-            block.mixture[: block.used] = caches["mixture"][start : start + block.used]
+            block.mixture[: block.used] = mixture[start : start + block.used]
             block.inverse_mixture[: block.used] = 1.0 / block.mixture[: block.used]
             start += block.used
         for sample, log_mixture in zip(history._wild, caches["log_mixture_wild"], strict=True):
@@ -246,4 +258,4 @@ class SharedHistory:
             log_ratios = log_density - log_density[decision]
             played = self.plays > 0
             log_mixture = np.logaddexp.reduce(np.log(self.plays[played]) + log_ratios[played])
-            self._wild.append(_Wild(log_ratios, float(log_mixture), payoff))
+            self._wild.append(_Wild(self._told - 1, log_ratios, float(log_mixture), payoff))

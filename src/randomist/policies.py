@@ -43,6 +43,9 @@ class Policy(ABC):
     action_scale: float = 1.0
 
     def __post_init__(self) -> None:
+        for flag in (f.name for f in fields(self) if f.type == "bool"):
+            if not isinstance(getattr(self, flag), bool):
+                raise ParameterError(f"{flag} must be True or False, got {getattr(self, flag)!r}")
         for name in ("observation_size", "action_size"):
             object.__setattr__(self, name, whole_number(getattr(self, name), name))
         for name in ("observation_scale", "action_scale"):
@@ -311,7 +314,7 @@ def load_policy(path: str | Path) -> SavedPolicy:
             raise ParameterError(f"task must be a string and settings a table, got {task!r} and {settings!r}")
     except KeyError as error:
         raise StateError(f"{path} lacks the entry {error}; save the policy again with save_policy") from error
-    except (ParameterError, ShapeError, StateError) as error:
+    except (ParameterError, ShapeError, StateError, OverflowError, RecursionError) as error:
         raise StateError(f"{path} does not describe a policy: {error}") from error
     return SavedPolicy(policy, parameters, task, settings)
 
@@ -319,13 +322,13 @@ def load_policy(path: str | Path) -> SavedPolicy:
 def policy_from_state(state: Any) -> AnyPolicy:
     """Undo `state()` of any policy."""
     kinds: dict[str, type[AnyPolicy]] = {c.__name__: c for c in (Linear, Neural, GaussianPolicy, SoftmaxPolicy)}
-    if not isinstance(state, dict) or state.get("kind") not in kinds:
+    if not isinstance(state, dict) or str(state.get("kind")) not in kinds:
         raise StateError(f"a policy's kind is one of {', '.join(kinds)}; got {state!r:.80}")
     settings = {name: value for name, value in state.items() if name != "kind"}
     if "base" in settings:
         settings["base"] = policy_from_state(settings["base"])
     try:
-        return kinds[state["kind"]](**settings)
+        return kinds[str(state["kind"])](**settings)
     except TypeError as error:
         raise StateError(f"{state['kind']} does not take these settings: {error}") from None
 
@@ -336,7 +339,8 @@ def policy_from_state(state: Any) -> AnyPolicy:
 def _product(parameters: Array, rows: int, inputs: Array) -> Array:
     """W x with W the first rows of the parameters, added from left to right whatever the batch.  (..., rows)"""
     weights = parameters[..., : rows * inputs.shape[-1]].reshape(*parameters.shape[:-1], rows, inputs.shape[-1])
-    return np.ascontiguousarray(np.add.accumulate(weights * inputs[..., None, :], axis=-1)[..., -1])
+    terms = weights * inputs[..., None, :]
+    return np.ascontiguousarray(np.add.accumulate(terms, axis=-1, out=terms)[..., -1])
 
 
 def whole_number(value: Any, name: str) -> int:

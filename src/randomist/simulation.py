@@ -55,7 +55,9 @@ def make_learner(learner: LearnerLike, task: Task, seed: int, space: Space | Non
             raise ParameterError(
                 f"{learner.__name__} has no setting {', '.join(sorted(unknown))}; it has {', '.join(sorted(known))}"
             )
-    given = {"payoff_range": task.payoff_range, "out_of_range": task.out_of_range, "first": task.first, "seed": seed}
+    given = {"payoff_range": task.payoff_range, "out_of_range": task.out_of_range, "seed": seed}
+    if space is task.space and task.first is not None:
+        given["first"] = task.first
     return learner(space, **(given | settings))
 
 

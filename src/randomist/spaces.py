@@ -16,7 +16,7 @@ from randomist.families.base import Array, Indices, finite_array
 
 @dataclass(frozen=True, eq=False)
 class Finite:
-    """K decisions 0..K-1: the members of one family, or a list of families with one member each.
+    """K decisions 0..K-1: the members of one family, or of a list of families, one after the other.
 
     >>> Finite(Gaussian(mean=[0, 1, 2], std=0.5)).size
     3
@@ -27,6 +27,8 @@ class Finite:
 
     def __init__(self, family: Family | Sequence[Family]) -> None:
         if not isinstance(family, Family):
+            if not isinstance(family, Sequence) or not all(isinstance(part, Family) for part in family):
+                raise ParameterError(f"a Finite space is made of a family or a list of families, got {family!r}")
             if not len(family):
                 raise EmptySpaceError("a Finite space needs at least one decision, got an empty list of families")
             family = Mixed(tuple(family))

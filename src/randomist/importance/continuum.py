@@ -1,7 +1,7 @@
 """Estimates anywhere in a box, for Gaussians of one fixed std: the same numbers as for a finite set, for any decision.
 
-Everything is in units of the std (z = mediator/std, x = decision/std), so that log p_x(z) = -|z - x|²/2 up to a constant
-that cancels in every ratio, and D_2(p_x || p_x') = |x - x'|².
+Everything is in units of the std (z = mediator/std, x = decision/std), so that log p_x(z) = -|z - x|²/2 up to a
+constant that cancels in every ratio, and D_2(p_x || p_x') = |x - x'|².
 """
 
 from __future__ import annotations

@@ -4,8 +4,12 @@ from randomist.learners.base import Learner, Trial, load
 from randomist.learners.finite import BanditLearner, FiniteLearner, SharedHistoryLearner
 from randomist.learners.ftl import FollowTheLeader
 from randomist.learners.gp_ucb import GPUCB
+from randomist.learners.grid_optimist import GridOptimist
+from randomist.learners.mcmc_randomist import MCMCRandomist
 from randomist.learners.optimist import Optimist
+from randomist.learners.pgpe import PGPE
 from randomist.learners.phe import PerturbedHistory
+from randomist.learners.pois import POIS
 from randomist.learners.randomist import Randomist
 from randomist.learners.thompson import ThompsonSampling
 from randomist.learners.ucb1 import UCB1
@@ -19,16 +23,24 @@ LEARNERS: dict[str, type[Learner]] = {
     "phe": PerturbedHistory,
     "thompson": ThompsonSampling,
     "gp-ucb": GPUCB,
+    "mcmc-randomist": MCMCRandomist,
+    "pgpe": PGPE,
+    "pois": POIS,
+    "grid-optimist": GridOptimist,
 }
 
 __all__ = [
     "GPUCB",
     "LEARNERS",
+    "PGPE",
+    "POIS",
     "UCB1",
     "BanditLearner",
     "FiniteLearner",
     "FollowTheLeader",
+    "GridOptimist",
     "Learner",
+    "MCMCRandomist",
     "Optimist",
     "PerturbedHistory",
     "Randomist",

@@ -12,13 +12,13 @@ import numpy as np
 from randomist.errors import (
     ClosedTrialError,
     ParameterError,
-    PayoffError,
-    PayoffOutOfRangeError,
-    ShapeError,
+    RandomistError,
     StateError,
     UnknownTrialError,
 )
+from randomist.families.base import Array
 from randomist.history import Record
+from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite, Space, space_from_state
 
 FORMAT = 1  # of the saved state
@@ -43,7 +43,7 @@ class Learner(ABC):
     space: Space
     _: KW_ONLY
     confidence: float = 2.0  # α
-    payoff_range: tuple[float, float] = (0.0, 1.0)
+    payoff_range: tuple[float, float] | Literal["running"] = (0.0, 1.0)
     out_of_range: Literal["refuse", "clip"] = "refuse"
     first: Any = None  # x_1; drawn from the seed by default
     seed: int | None = 0
@@ -51,7 +51,7 @@ class Learner(ABC):
     registry: ClassVar[dict[str, type[Learner]]] = {}
 
     def __init_subclass__(cls) -> None:
-        Learner.registry[cls.__name__] = cls
+        Learner.registry[cls.__name__] = cls  # the last one of a name, so that a module can be reloaded
 
     def __post_init__(self) -> None:
         self._check_settings()
@@ -64,11 +64,10 @@ class Learner(ABC):
         self.record = Record(
             () if finite else family.shape, family.shape, (np.int64 if finite else float, family.dtype)
         )
-        self.clipped = 0  # payoffs outside the range that were clipped
+        self._scale = PayoffScale(self.payoff_range, self.out_of_range)
         self.failures: dict[int, str] = {}  # why each failed trial failed
         self._pending: dict[int, Trial] = {}
         self._next_id = 0
-        self._low, self._scale = (0.0, 1.0) if math.isinf(self.payoff_range[0]) else self._affine()
 
     # What a learner is.
 
@@ -89,20 +88,29 @@ class Learner(ABC):
     @overload
     def ask(self) -> Trial: ...
     @overload
-    def ask(self, batch: int) -> list[Trial]: ...
-    def ask(self, batch: int | None = None) -> Trial | list[Trial]:
-        """The next trial, or the next `batch` of them; nothing need be told in between."""
+    def ask(self, batch: int, *, one_decision: bool = False) -> list[Trial]: ...
+    def ask(self, batch: int | None = None, *, one_decision: bool = False) -> Trial | list[Trial]:
+        """The next trial, or the next `batch` of them; nothing need be told in between.
+
+        `one_decision=True` decides once and draws a mediator of that decision for every trial of the batch.
+        """
         if batch is None:
-            return self._ask()
+            return self._ask(self._decide())
         if not isinstance(batch, int | np.integer) or batch < 1:
             raise ParameterError(f"batch must be a whole number >= 1, got {batch!r}; leave it out for a single trial")
-        return [self._ask() for _ in range(batch)]
+        if one_decision:
+            decision = self._decide()
+            return [self._ask(decision) for _ in range(batch)]
+        return [self._ask(self._decide()) for _ in range(batch)]
 
     def tell(self, trial: Trial | int, payoff: float) -> None:
         """The payoff of an asked trial, in the user's units; in any order, each trial once."""
         ticket = self._ticket(trial)
-        value = _number(payoff)
-        self._absorb(ticket.decision, ticket.mediator, self._unit(value))
+        value = number(payoff)
+        if self._scale.running and not self._scale.covers(value):
+            self._scale.widen(value, value)
+            self._rescale(self._scale.units(self.record.payoffs))
+        self._absorb(ticket.decision, ticket.mediator, self._scale.unit(value))
         self.record.append(ticket.decision, ticket.mediator, value)
         del self._pending[ticket.id]
 
@@ -116,6 +124,11 @@ class Learner(ABC):
     def pending(self) -> list[Trial]:
         """Asked, neither told nor failed."""
         return list(self._pending.values())
+
+    @property
+    def clipped(self) -> int:
+        """How many payoffs were outside the range and were clipped."""
+        return self._scale.clipped
 
     @property
     def told(self) -> int:
@@ -157,11 +170,14 @@ class Learner(ABC):
         told = state["record"]
         for decision, mediator, payoff in zip(told["decisions"], told["mediators"], told["payoffs"], strict=True):
             self.record.append(decision, mediator, payoff)
+        if self._scale.running and self.told:
+            self._scale.widen(float(self.record.payoffs.min()), float(self.record.payoffs.max()))
         pending = state["pending"]
-        for id_, decision, mediator in zip(pending["ids"], pending["decisions"], pending["mediators"], strict=True):
+        decisions, mediators = np.asarray(pending["decisions"]), np.asarray(pending["mediators"])
+        for id_, decision, mediator in zip(pending["ids"], decisions, mediators, strict=True):
             self._pending[int(id_)] = Trial(int(id_), _plain(decision), _plain(mediator))
         self._next_id = int(state["next_id"])
-        self.clipped = int(state["clipped"])
+        self._scale.clipped = int(state["clipped"])
         failures = state["failures"]
         self.failures = dict(zip(map(int, failures["ids"]), failures["reasons"], strict=True))
         self._rng.bit_generator.state = state["generators"]["decision"]
@@ -169,8 +185,7 @@ class Learner(ABC):
 
     # Inside.
 
-    def _ask(self) -> Trial:
-        decision = self._decide()
+    def _ask(self, decision: Any) -> Trial:
         trial = Trial(self._next_id, decision, self.space.family.draw(decision, self._mediator_rng))
         self._pending[trial.id] = trial
         self._next_id += 1
@@ -192,39 +207,15 @@ class Learner(ABC):
             )
         return ticket
 
-    def _unit(self, value: float) -> float:
-        """The payoff mapped to [0, 1], refused or clipped as the user wishes."""
-        low, high = self.payoff_range
-        if not low <= value <= high:
-            if self.out_of_range == "refuse":
-                raise PayoffOutOfRangeError(
-                    f'payoff {value} is outside payoff_range ({low}, {high}); widen it, or pass out_of_range="clip"'
-                )
-            self.clipped += 1
-            value = min(max(value, low), high)
-        return (value - self._low) * self._scale
-
-    def _affine(self) -> tuple[float, float]:
-        low, high = self.payoff_range
-        return low, 1.0 / (high - low)
+    @abstractmethod
+    def _rescale(self, payoffs: Array) -> None:
+        """The running range grew: all told payoffs, mapped anew, replace those in the caches."""
 
     def _check_settings(self) -> None:
         if not (math.isfinite(self.confidence) and self.confidence > 1):
             raise ParameterError(
                 f"confidence must be a number > 1 (2 in the paper's experiments), got {self.confidence}"
             )
-        try:
-            low, high = map(float, self.payoff_range)
-        except (TypeError, ValueError):
-            raise ParameterError(f"payoff_range must be a pair (low, high), got {self.payoff_range!r}") from None
-        unbounded = low == -math.inf and high == math.inf
-        if not (unbounded or (math.isfinite(low) and math.isfinite(high) and low < high)):
-            raise ParameterError(
-                f"payoff_range must be finite with low < high, or (-inf, inf) for no mapping; got ({low}, {high})"
-            )
-        self.payoff_range = (low, high)
-        if self.out_of_range not in ("refuse", "clip"):
-            raise ParameterError(f'out_of_range must be "refuse" or "clip", got {self.out_of_range!r}')
         if self.seed is not None and (not isinstance(self.seed, int | np.integer) or self.seed < 0):
             raise ParameterError(
                 f"seed must be a whole number >= 0, or None for one from the system, got {self.seed!r}"
@@ -243,28 +234,18 @@ def load(state: dict[str, Any]) -> Learner:
         learner._restore(state)
     except KeyError as error:
         raise StateError(f"state lacks the entry {error}; pass what `learner.state()` returned") from error
+    except (TypeError, ValueError, AttributeError, IndexError) as error:
+        if isinstance(error, RandomistError):
+            raise
+        raise StateError(f"state does not describe a learner: {error}; pass what `learner.state()` returned") from error
     return learner
-
-
-def _number(payoff: Any) -> float:
-    """A payoff as a finite float."""
-    if isinstance(payoff, np.ndarray) and payoff.ndim:
-        raise ShapeError(f"a payoff is one number, got an array of shape {payoff.shape}; tell each trial its own")
-    if isinstance(payoff, str | bytes):
-        raise PayoffError(f"a payoff is a finite number, got the text {payoff!r}")
-    try:
-        value = float(payoff)
-    except (TypeError, ValueError):
-        raise PayoffError(f"a payoff is a finite number, got {payoff!r}") from None
-    if not math.isfinite(value):
-        raise PayoffError(f"a payoff is a finite number, got {value}; use fail(trial, reason) where there is none")
-    return value
 
 
 def _plain(value: Any) -> Any:
     """A Python number for a scalar, a read-only array otherwise."""
     if value.ndim == 0:
         return value.item()
+    value = value.copy()
     value.flags.writeable = False
     return value
 

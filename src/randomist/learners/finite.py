@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from randomist.errors import NoDataError, ParameterError
+from randomist.errors import NoDataError, ParameterError, ShapeError
 from randomist.families.base import Array
 from randomist.history import Estimates, SharedHistory
 from randomist.importance import estimators, kernels
@@ -28,9 +28,12 @@ class FiniteLearner(Learner):
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Finite):
-            raise ParameterError(f"{type(self).__name__} searches a Finite space, got a {type(self.space).__name__}")
+            raise ParameterError(
+                f"{type(self).__name__} searches a Finite space, got a {type(self.space).__name__}; take a box learner "
+                "such as MCMCRandomist, or lay a grid with Finite.grid(family, low, high, points)"
+            )
         super().__post_init__()
-        if self.first is not None and self.first not in range(self.space.size):
+        if self.first is not None and not (np.ndim(self.first) == 0 and self.first in range(self.space.size)):
             raise ParameterError(f"first must be a decision in 0..{self.space.size - 1}, got {self.first!r}")
         self._opening = dict.fromkeys(self.opening())  # an ordered set: what is still to be told once
         self._estimates: Estimates | None = None
@@ -76,6 +79,11 @@ class FiniteLearner(Learner):
                     return decision
         estimates = self.estimates()
         index = self.index(estimates, self._rng)
+        if type(index) is not np.ndarray or index.shape != (self.space.size,):
+            raise ShapeError(
+                f"{type(self).__name__}.index must return an array of shape ({self.space.size},), one per decision, "
+                f"got {type(index).__name__} of shape {np.shape(index)}"
+            )
         decision = kernels.choose(index, self._knowledge(estimates), self._rng.random())
         if decision < 0:
             raise ParameterError(f"{type(self).__name__}.index returned a NaN: {index}")
@@ -84,11 +92,6 @@ class FiniteLearner(Learner):
     def _knowledge(self, estimates: Estimates) -> Array:
         """log η: -inf makes an index infinite, and the smaller one goes first among indices beyond float64."""
         return estimates.log_effective_samples
-
-    def _units(self, payoffs: Array) -> Array:
-        """Recorded payoffs on the scale of the estimates, one by one as `tell` mapped them."""
-        low, high = self.payoff_range
-        return (np.clip(payoffs, low, high) - self._low) * self._scale
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
@@ -118,6 +121,9 @@ class SharedHistoryLearner(FiniteLearner):
     def _observe(self, decision: int, mediator: Any, payoff: float) -> None:
         self.history.append(decision, mediator, payoff)
 
+    def _rescale(self, payoffs: Array) -> None:
+        self.history.replace_payoffs(payoffs)
+
     def _caches(self) -> dict[str, Any]:
         return self.history.state()
 
@@ -125,7 +131,7 @@ class SharedHistoryLearner(FiniteLearner):
         super()._restore(state)
         record = self.record
         self.history = SharedHistory.restore(
-            self.space, record.decisions, record.mediators, self._units(record.payoffs), state["caches"]
+            self.space, record.decisions, record.mediators, self._scale.units(record.payoffs), state["caches"]
         )
 
 
@@ -155,8 +161,11 @@ class BanditLearner(FiniteLearner):
         self.plays[decision] += 1
         self.payoff_sums[decision] += payoff
 
+    def _rescale(self, payoffs: Array) -> None:
+        self.plays[:], self.payoff_sums[:] = 0, 0.0
+        for decision, payoff in zip(self.record.decisions.tolist(), payoffs.tolist(), strict=True):
+            self._observe(decision, None, payoff)
+
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        units = self._units(self.record.payoffs)
-        for decision, payoff in zip(self.record.decisions.tolist(), units.tolist(), strict=True):
-            self._observe(decision, None, payoff)
+        self._rescale(self._scale.units(self.record.payoffs))

@@ -10,10 +10,11 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
-from randomist.errors import ParameterError, ShapeError
+from randomist.errors import NoDataError, ParameterError, ShapeError
 from randomist.families.base import Array, finite_array
 from randomist.history import Estimates
 from randomist.learners.finite import BanditLearner
+from randomist.learners.settings import check_positive
 
 
 @dataclass(eq=False, kw_only=True)
@@ -31,8 +32,7 @@ class GPUCB(BanditLearner):
     features: Any = None
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.noise_std) and self.noise_std > 0):
-            raise ParameterError(f"noise_std must be a number > 0, got {self.noise_std}")
+        check_positive(self.noise_std, "noise_std")
         if not 0 < self.failure_probability < 1:
             raise ParameterError(f"failure_probability must lie in (0, 1), got {self.failure_probability}")
         super().__post_init__()
@@ -66,11 +66,21 @@ class GPUCB(BanditLearner):
         variance = np.maximum(1.0 - np.einsum("ij,ij->j", half, half), 0.0)
         return mean, np.sqrt(variance)
 
+    def _estimate(self) -> Estimates:
+        """The posterior mean as value, and its std as width."""
+        mean, std = self.posterior()
+        return super()._estimate()._replace(value=mean, width=std)
+
+    def recommend(self) -> int:
+        """The decision with the best posterior mean, played or not."""
+        if not self.told:
+            raise NoDataError("nothing has been told yet; tell at least one payoff before asking for a recommendation")
+        return int(np.argmax(self.estimates().value))
+
     def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
         K, t, delta = self.space.size, self.told + 1, self.failure_probability
         beta = 2 * math.log(K * t**2 * math.pi**2 / (6 * delta))
-        mean, std = self.posterior()
-        return mean + math.sqrt(beta) * std
+        return estimates.value + math.sqrt(beta) * estimates.width
 
     def _knowledge(self, estimates: Estimates) -> Array:
         """The prior knows something of every decision: no index is infinite."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from randomist.errors import ParameterError
 from randomist.families.base import Array
 from randomist.history import Estimates
 from randomist.learners.finite import BanditLearner
+from randomist.learners.settings import check_positive
 
 
 @dataclass(eq=False, kw_only=True)
@@ -20,8 +19,7 @@ class PerturbedHistory(BanditLearner):
     perturbation_scale: float = 2.1
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.perturbation_scale) and self.perturbation_scale > 0):
-            raise ParameterError(f"perturbation_scale must be a number > 0, got {self.perturbation_scale}")
+        check_positive(self.perturbation_scale, "perturbation_scale")
         super().__post_init__()
 
     def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +13,7 @@ from randomist.history import Estimates
 from randomist.importance import kernels
 from randomist.importance.kernels import HUGE
 from randomist.learners.finite import SharedHistoryLearner
+from randomist.learners.settings import bias_factor, check_scale
 
 
 @dataclass(eq=False, kw_only=True)
@@ -32,16 +32,11 @@ class Randomist(SharedHistoryLearner):
     bias_correction: float | Literal["paper"] = "paper"
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.perturbation_scale) and self.perturbation_scale >= 0):
-            raise ParameterError(f"perturbation_scale must be a number >= 0, got {self.perturbation_scale}")
+        check_scale(self.perturbation_scale)
+        self._bias_factor = bias_factor(self.bias_correction)
         if self.perturbation not in ("binomial", "gaussian"):
             raise ParameterError(f'perturbation must be "binomial" or "gaussian", got {self.perturbation!r}')
-        if self.bias_correction != "paper" and not (
-            isinstance(self.bias_correction, int | float) and 0 <= self.bias_correction < math.inf
-        ):
-            raise ParameterError(f'bias_correction must be "paper" or a number >= 0, got {self.bias_correction!r}')
         super().__post_init__()
-        self._bias_factor = 1.0 if self.bias_correction == "paper" else float(self.bias_correction)
 
     def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
         a, b = self.perturbation_scale, self._bias_factor

@@ -130,9 +130,10 @@ class GymnasiumTask(ControlTask):
         if isinstance(self.action_space, gym.spaces.Discrete):
             return self.policy.choose(outputs) + self.action_space.start
         assert isinstance(self.action_space, gym.spaces.Box)
-        low, high = self.action_space.low.reshape(-1), self.action_space.high.reshape(-1)
-        clipped = np.clip(outputs, low, high).astype(self.action_space.dtype)
-        return clipped.reshape(*outputs.shape[:-1], *self.action_space.shape)
+        shaped = outputs.reshape(*outputs.shape[:-1], *self.action_space.shape)
+        clipped = np.minimum(np.maximum(shaped, self.action_space.low), self.action_space.high)
+        with np.errstate(over="ignore"):
+            return clipped.astype(self.action_space.dtype)
 
     def episode_payoff(self, rewards: ArrayLike) -> float:
         """Σγ^t r_t"""
@@ -170,28 +171,26 @@ class GymnasiumTask(ControlTask):
             self._envs.append(self.make_env())
         payoffs = np.where(np.isfinite(parameters).all(axis=1), 0.0, np.nan)
         running = np.flatnonzero(payoffs == 0.0)
-        observations = self._observed([self._envs[i].reset(seed=seeds[i])[0] for i in running])
-        payoffs[running[~np.isfinite(observations).all(axis=1)]] = np.nan
-        weight = 1.0
+        theta = parameters[running]
+        seen = self._observed([self._envs[i].reset(seed=seeds[i])[0] for i in running])
+        stopped, weight = ~np.isfinite(seen).all(axis=1), 1.0
+        payoffs[running[stopped]] = np.nan
         for _ in range(self.horizon):
-            going = ~np.isnan(payoffs[running])
-            running, observations = running[going], observations[going]
-            outputs = self.policy.outputs(parameters[running], observations)
-            lost = np.isnan(outputs).any(axis=1)
-            payoffs[running[lost]] = np.nan
-            running, outputs = running[~lost], outputs[~lost]
+            if stopped.any():
+                running, theta, seen = running[~stopped], theta[~stopped], seen[~stopped]
             if not running.size:
                 break
-            seen, ended = [], np.zeros(running.size, dtype=np.bool_)
-            for k, (i, action) in enumerate(zip(running.tolist(), self.to_action(outputs), strict=True)):
-                observation, reward, terminated, truncated, _ = self._envs[i].step(action)
-                seen.append(observation)
-                payoffs[i] += weight * float(reward)
-                ended[k] = terminated or truncated
-            observations = self._observed(seen)
-            failed = ~(np.isfinite(observations).all(axis=1) & np.isfinite(payoffs[running]))
-            payoffs[running[failed]] = np.nan
-            running, observations = running[~ended], observations[~ended]
+            outputs = self.policy.outputs(theta, seen)
+            actions, observations = self.to_action(outputs), list[Any](seen)
+            rewards, ended = np.full(running.size, np.nan), np.asarray(np.isnan(outputs).any(axis=1))
+            for k, i in enumerate(running.tolist()):
+                if not ended[k]:
+                    observations[k], rewards[k], terminated, truncated, _ = self._envs[i].step(actions[k])
+                    ended[k] = terminated or truncated
+            seen = self._observed(observations)
+            failed = ~(np.isfinite(rewards) & np.isfinite(seen).all(axis=1))
+            payoffs[running] += weight * np.where(failed, np.nan, rewards)
+            stopped = ended | failed
             weight *= self.discount
         return payoffs
 

@@ -32,6 +32,7 @@ def check_learner(make: MakeLearner, space: Space, *, rounds: int = 60, other_pr
     _check_resume_equals_uninterrupted(make, space, rounds)
     _check_rescaled_payoffs_change_nothing(make, space, rounds)
     _check_bad_input_loses_nothing(make, space)
+    _check_running_range(make, space, rounds)
     if isinstance(space, Finite):
         _check_permuted_decisions_permute_estimates(make, space, rounds)
 
@@ -134,6 +135,18 @@ def _check_rescaled_payoffs_change_nothing(make: MakeLearner, space: Space, roun
     scaled = make(space, seed=8, payoff_range=(-8.0, 24.0))  # 32 y - 8: exact in binary
     trials = _play(scaled, rounds, lambda trial: 32 * _payoff(trial) - 8)
     _assert_same_trials(plain, trials, "payoffs scaled with their range must change no decision")
+
+
+def _check_running_range(make: MakeLearner, space: Space, rounds: int) -> None:
+    """A range that grows maps the whole history anew, also after a load."""
+    running = make(space, seed=10, payoff_range="running")
+    _play(running, rounds // 2, lambda trial: 32 * _payoff(trial) - 8)
+    resumed = load(running.state())
+    _assert_same_trials(
+        _play(running, rounds // 2, lambda trial: 40 * _payoff(trial) - 9),
+        _play(resumed, rounds // 2, lambda trial: 40 * _payoff(trial) - 9),
+        "a resumed run with a running range must equal an uninterrupted one",
+    )
 
 
 def _check_bad_input_loses_nothing(make: MakeLearner, space: Space) -> None:

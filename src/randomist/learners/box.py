@@ -1,0 +1,100 @@
+"""Learners on a box: what they share is the history, and estimates at any decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from randomist.box_history import BoxHistory
+from randomist.errors import NoDataError, ParameterError, ShapeError
+from randomist.families.base import Array
+from randomist.history import Estimates
+from randomist.importance import confidence_term
+from randomist.learners.base import Learner
+from randomist.spaces import Box
+
+
+@dataclass(eq=False, kw_only=True)
+class BoxLearner(Learner):
+    """A learner whose decisions are points of a box."""
+
+    space: Box = field(kw_only=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.space, Box):
+            raise ParameterError(
+                f"{type(self).__name__} searches a Box, got a {type(self.space).__name__}; take a learner of finite "
+                "sets such as Randomist, or give it a Box(family, low, high)"
+            )
+        super().__post_init__()
+        if self.first is not None:
+            self.first = np.array(self.first, dtype=np.float64)
+            if self.first.shape != self.space.family.shape:
+                raise ShapeError(f"first must have shape {self.space.family.shape}, got {self.first.shape}")
+            if not self.space.contains(self.first).all():
+                raise ParameterError(f"first must lie in the box, got {self.first}; the box is {self._box()}")
+        self.history = BoxHistory(self.space)
+
+    def estimate(self, decisions: ArrayLike) -> Estimates:
+        """What the history says about any decisions of the box; `value` on the [0, 1] scale of `payoff_range`."""
+        rows = self.space.family._rows(decisions, "decisions")
+        outside = ~self.space.contains(decisions)
+        if outside.any():
+            raise ParameterError(f"decision {rows[outside][0]} lies outside the box {self._box()}")
+        return self.history.estimate(decisions, self._term())
+
+    def recommend(self) -> Any:
+        """The played decision with the best estimated value."""
+        if not self.told:
+            raise NoDataError("nothing has been told yet; tell at least one payoff before asking for a recommendation")
+        played = self._unscaled(self.history.decisions.rows)
+        return self._point(played[int(np.argmax(self.history.estimate(played, self._term()).value))])
+
+    def _term(self) -> float:
+        """α log t: what the threshold and the width are made of."""
+        return confidence_term(self.told, self.confidence)
+
+    def _absorb(self, decision: Any, mediator: Any, payoff: float) -> None:
+        self.history.append(decision, mediator, payoff)
+        self._follow(len(self.history) - 1)
+
+    def _follow(self, sample: int) -> None:
+        """What a learner caches beside the history, after a sample entered it: told now, or told before a load."""
+
+    def _rescale(self, payoffs: Array) -> None:
+        self.history.payoffs.rows[:] = payoffs
+
+    def _first(self) -> Array:
+        """x_1: as given, else uniform in the box.  (d,)"""
+        if self.first is not None:
+            return np.ravel(self.first)
+        return self._rng.uniform(np.ravel(self.space.low), np.ravel(self.space.high))
+
+    def _unscaled(self, points: Array) -> Array:
+        """From units of the std to the user's, as arrays of decisions.  (n, d) -> (n, *shape)"""
+        return (points * self.history.std).reshape(-1, *self.space.family.shape)
+
+    def _point(self, decision: ArrayLike) -> Any:
+        """A decision as users see it: a number where the family is scalar, else a read-only array."""
+        if self.space.family.shape == ():
+            return float(np.reshape(decision, ()))
+        point = np.array(decision, dtype=np.float64).reshape(self.space.family.shape)
+        point.flags.writeable = False
+        return point
+
+    def _box(self) -> str:
+        return f"[{self.space.low}, {self.space.high}]"
+
+    def _caches(self) -> dict[str, Any]:
+        return self.history.state()
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        record, log_mixture = self.record, state["caches"]["log_mixture"]
+        told = zip(record.decisions, record.mediators, self._scale.units(record.payoffs), log_mixture, strict=True)
+        for i, sample in enumerate(told):
+            self.history.append_again(*sample)
+            self._follow(i)

@@ -1,0 +1,83 @@
+"""Payoffs in the user's units, mapped to [0, 1]."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from randomist.errors import ParameterError, PayoffError, PayoffOutOfRangeError, ShapeError
+from randomist.families.base import Array
+
+
+class PayoffScale:
+    """The affine map from a range to [0, 1]: a known range, none (-inf, inf), or the one seen so far ("running")."""
+
+    def __init__(self, payoff_range: Any, out_of_range: str) -> None:
+        if out_of_range not in ("refuse", "clip"):
+            raise ParameterError(f'out_of_range must be "refuse" or "clip", got {out_of_range!r}')
+        self.running = isinstance(payoff_range, str) and payoff_range == "running"
+        self.clip = out_of_range == "clip"
+        self.clipped = 0  # payoffs outside the range that were clipped
+        self._set(math.inf, -math.inf) if self.running else self._set(*_checked(payoff_range))
+
+    def covers(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def unit(self, value: float) -> float:
+        """A payoff mapped to [0, 1], refused or clipped where it is outside the range."""
+        if not self.low <= value <= self.high:
+            if not self.clip:
+                raise PayoffOutOfRangeError(
+                    f"payoff {value} is outside payoff_range ({self.low}, {self.high}); widen it, or pass "
+                    'out_of_range="clip"'
+                )
+            self.clipped += 1
+            value = min(max(value, self.low), self.high)
+        return (value - self._origin) * self._factor
+
+    def units(self, payoffs: Array) -> Array:
+        """Recorded payoffs, one by one as `unit` maps them."""
+        return (np.clip(payoffs, self.low, self.high) - self._origin) * self._factor
+
+    def widen(self, low: float, high: float) -> None:
+        """Let a running range include these payoffs."""
+        self._set(min(low, self.low), max(high, self.high))
+
+    def _set(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+        if low < high and math.isfinite(high - low):
+            self._origin, self._factor = low, 1.0 / (high - low)
+        elif low == high:  # a running range of one value: in the middle
+            self._origin, self._factor = low - 0.5, 1.0
+        else:  # no mapping, or nothing seen
+            self._origin, self._factor = 0.0, 1.0
+
+
+def number(payoff: Any) -> float:
+    """A payoff as a finite float."""
+    if isinstance(payoff, np.ndarray) and payoff.ndim:
+        raise ShapeError(f"a payoff is one number, got an array of shape {payoff.shape}; tell each trial its own")
+    if isinstance(payoff, str | bytes):
+        raise PayoffError(f"a payoff is a finite number, got the text {payoff!r}")
+    try:
+        value = float(payoff)
+    except (TypeError, ValueError):
+        raise PayoffError(f"a payoff is a finite number, got {payoff!r}") from None
+    if not math.isfinite(value):
+        raise PayoffError(f"a payoff is a finite number, got {value}; use fail(trial, reason) where there is none")
+    return value
+
+
+def _checked(payoff_range: Any) -> tuple[float, float]:
+    try:
+        low, high = map(float, payoff_range)
+    except (TypeError, ValueError):
+        raise ParameterError(f'payoff_range must be a pair (low, high) or "running", got {payoff_range!r}') from None
+    unbounded = low == -math.inf and high == math.inf
+    if not (unbounded or (math.isfinite(low) and math.isfinite(high) and low < high)):
+        raise ParameterError(
+            f"payoff_range must be finite with low < high, or (-inf, inf) for no mapping; got ({low}, {high})"
+        )
+    return low, high

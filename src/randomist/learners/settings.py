@@ -1,0 +1,29 @@
+"""Settings that several learners have, checked once."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from randomist.errors import ParameterError
+
+
+def check_scale(value: float, name: str = "perturbation_scale") -> None:
+    """a: a finite number >= 0."""
+    if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
+        raise ParameterError(f"{name} must be a number >= 0, got {value!r}")
+
+
+def check_positive(value: float, name: str) -> None:
+    """A finite number > 0."""
+    if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+        raise ParameterError(f"{name} must be a number > 0, got {value!r}")
+
+
+def bias_factor(value: Any) -> float:
+    """b as a multiple of sqrt(α log t / η): 1 for "paper"."""
+    if value == "paper":
+        return 1.0
+    if isinstance(value, int | float) and 0 <= value < math.inf:
+        return float(value)
+    raise ParameterError(f'bias_correction must be "paper" or a number >= 0, got {value!r}')
