@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHMARKS = ("ask_tell", "control_tasks")
+BENCHMARKS = ("ask_tell", "control_tasks", "box_learners")
 
 
 def main() -> None:

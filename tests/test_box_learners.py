@@ -204,11 +204,12 @@ def test_grid_optimist_index_is_its_equation():
 
 def test_a_grid_that_explodes_says_so_and_loses_nothing():
     learner = rd.GridOptimist(FOUR, kappa=2, seed=0, max_points=200)
-    for _ in range(8):
+    for _ in range(9):
         learner.tell(learner.ask(), 0.5)
-    trial = learner.ask()
-    with pytest.raises(rd.errors.ParameterError, match=r"4\^4 = 256 points.*max_points=200.*kappa"):
-        learner.tell(trial, 0.5)
+    with pytest.raises(rd.errors.ParameterError, match=r"round 10 would have 4\^4 = 256 points.*max_points=200.*kappa"):
+        learner.ask()
+    assert learner.told == 9
+    assert len(learner.recommend()) == 4
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,27 @@ def test_list_names_every_task_and_learner():
     assert set(rd.task_ids()) <= set(words)
 
 
+def test_a_saved_run_can_be_played_and_filmed(tmp_path):
+    done = call("run", "mountain-car", "--rounds", 12, "--save", "car.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "MCMC-RANDOMIST on mountain-car" in done.stdout
+    played = call("play", "car.json", "--out", "car.gif", "--seed", 3, cwd=tmp_path)
+    assert played.returncode == 0, played.stderr
+    assert "mountain-car: payoff" in played.stdout
+    assert (tmp_path / "car.gif").read_bytes().startswith(b"GIF8")
+    assert call("run", "illustrative", "--rounds", 5, "--save", "x.json", cwd=tmp_path).returncode == 1
+    assert call("play", "nowhere.json", cwd=tmp_path).returncode == 1
+
+
+def test_any_gymnasium_environment_can_be_run():
+    done = call("run", "gym:Pendulum-v1", "--low", "-2", "--high", "2", "--std", "0.3", "--rounds", 6, "--json")
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    assert printed["learner"] == "mcmc-randomist"
+    assert len(printed["recommendations"][0]) == 3
+    assert call("run", "gym:Nowhere-v0", "--low", "-2", "--high", "2", "--std", "1").returncode == 1
+
+
 def test_help_helps():
     for arguments in (["--help"], ["run", "--help"], ["compare", "--help"], ["demo", "--help"]):
         done = call(*arguments)

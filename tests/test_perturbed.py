@@ -137,9 +137,7 @@ def test_tabulated_density_changes_no_acceptance_probability_by_more_than_two_pe
         grid = perturbed.tabulate(table, centers, log_etas, flips, plays)
         coarse = np.flatnonzero(flips <= perturbed.COARSE)
         candidates = [random_estimate(rng, scale, *bounds) for bounds in [(-300, 0), *[(0, 6.5)] * 12]]
-        candidates += [
-            (float(c) + rng.normal(0, 0.02), float(e), int(f)) for c, e, f in zip(centers[:8], log_etas, flips)
-        ]
+        candidates += [(center + rng.normal(0, 0.02), log_eta, n) for center, log_eta, n in others[:8]]
         exact = [perturbed.log_direct_density(table, *x, centers, log_etas, flips, plays) for x in candidates]
         given = (centers, log_etas, flips, plays, coarse, *grid)
         fast = [perturbed.log_tabulated_density(table, *x, *given) for x in candidates]

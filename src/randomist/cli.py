@@ -32,9 +32,12 @@ from randomist import __version__
 from randomist.experiments.comparison import compare as run_comparison
 from randomist.experiments.comparison import mean_interval
 from randomist.experiments.contenders import PAPER_CONTENDERS, Contender, parse_settings
-from randomist.learners import LEARNERS
+from randomist.learners import LEARNERS, BoxLearner, FiniteLearner
+from randomist.policies import load_policy, save_policy
+from randomist.rollout import rollout
 from randomist.simulation import run_all
-from randomist.tasks import Task
+from randomist.spaces import Box
+from randomist.tasks import ControlTask, GymnasiumTask, Task
 from randomist.tasks import base as tasks
 
 app = typer.Typer(
@@ -61,18 +64,28 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print numbers as JSON inst
 def run(
     context: typer.Context,
     task: TaskId,
-    learner: Annotated[str, typer.Option(help="Learner name (see `randomist list`).")] = "randomist",
+    learner: Annotated[
+        str | None, typer.Option(help="Learner name (see `randomist list`); `randomist`, or `mcmc-randomist` in a box.")
+    ] = None,
     rounds: Rounds = 1000,
     seeds: Seeds = 1,
     jobs: Jobs = 1,
     settings: Annotated[list[str] | None, typer.Option("--set", help="A setting of the learner, key=value.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the policy recommended by the best run (JSON, for `randomist play`).")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run one learner on a task, once per seed, and summarise.
 
     Example: randomist run illustrative --sigma 2 --lambda 0.1 --learner randomist --rounds 1000 --seeds 20
+
+    Example: randomist run gym:Pendulum-v1 --low -2 --high 2 --std 0.3 --rounds 200 --save pendulum.json
     """
     problem = _task(task, context.args)
+    if save is not None and not isinstance(problem, ControlTask):
+        raise ParameterError(f"--save writes a policy, and the mediators of {task!r} are none")
+    learner = learner or ("mcmc-randomist" if isinstance(problem.space, Box) else "randomist")
     contender = Contender.parse(learner)
     chosen = contender.settings | parse_settings(settings or [])
     runs = []
@@ -88,6 +101,17 @@ def run(
     summary["recommendations"] = [_plain(one.recommendation) for one in runs]
     summary["clipped"] = sum(one.clipped for one in runs)
     summary["failed"] = sum(len(one.failures) for one in runs)
+    if save is not None and isinstance(problem, ControlTask):
+        best = runs[int(np.nanargmax(final))]
+        save.parent.mkdir(parents=True, exist_ok=True)
+        save_policy(
+            save,
+            problem.policy,
+            np.ravel(best.recommendation),
+            task=task,
+            settings=parse_settings(_pairs(context.args)),
+        )
+        summary["saved"] = str(save)
     if as_json:
         print(json.dumps(summary))
         return
@@ -155,11 +179,36 @@ def compare(
     out.print(f"figure: {figure}")
 
 
+@app.command()
+def play(
+    saved: Annotated[Path, typer.Argument(metavar="RUN", help="A policy that `randomist run --save` wrote.")],
+    film: Annotated[Path | None, typer.Option("--out", help="Where the film goes: .gif, or .mp4.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the episode.")] = 0,
+) -> None:
+    """Play one episode of a saved policy, and film it.
+
+    Example: randomist play car.json --out car.gif
+    """
+    policy = load_policy(saved)
+    if policy.task is None:
+        raise ParameterError(f"{saved} does not say which task its policy is for; save it with `randomist run --save`")
+    episode = rollout(tasks.task(policy.task, **policy.settings), policy, seed=seed, render=film)
+    out.print(f"{policy.task}: payoff {episode.payoff:.6g} in {len(episode.rewards)} steps")
+    if film is not None:
+        out.print(f"film: {film}")
+
+
 @app.command(name="list")
 def list_all() -> None:
     """Tasks and learners by name."""
     grid = Table.grid(padding=(0, 2))
-    for title, entries in (("tasks", tasks.registered()), ("learners", LEARNERS)):
+    finite = {name: cls for name, cls in LEARNERS.items() if issubclass(cls, FiniteLearner)}
+    boxes = {name: cls for name, cls in LEARNERS.items() if issubclass(cls, BoxLearner)}
+    for title, entries in (
+        ("tasks", tasks.registered() | {"gym:<id>": GymnasiumTask}),
+        ("learners of a finite set", finite),
+        ("learners in a box", boxes),
+    ):
         grid.add_row(f"[bold]{title}[/]")
         for name, thing in entries.items():
             grid.add_row(f"  {name}", (thing.__doc__ or "").strip().splitlines()[0].replace("[", "\\["))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
@@ -13,7 +14,7 @@ from randomist.errors import ParameterError, TaskError
 from randomist.families.base import Array
 from randomist.learners import LEARNERS, Learner
 from randomist.spaces import Space
-from randomist.tasks import Task
+from randomist.tasks import ControlTask, Task
 from randomist.tasks import task as find_task
 
 LearnerLike: TypeAlias = str | Callable[..., Learner]
@@ -42,11 +43,11 @@ class Run:
 
 def make_learner(learner: LearnerLike, task: Task, seed: int, space: Space | None = None, **settings: Any) -> Learner:
     """A learner for a task: its space, range and first decision, unless settings say otherwise."""
+    space = task.space if space is None else space
     if isinstance(learner, str):
         if learner not in LEARNERS:
             raise ParameterError(f"unknown learner {learner!r}; known learners: {', '.join(LEARNERS)}")
         learner = LEARNERS[learner]
-    space = task.space if space is None else space
     if space is None:
         raise TaskError(f"task {task.id!r} does not fix where to search; pass space=Box(family, low, high) or a Finite")
     if isinstance(learner, type) and issubclass(learner, Learner):
@@ -55,7 +56,9 @@ def make_learner(learner: LearnerLike, task: Task, seed: int, space: Space | Non
             raise ParameterError(
                 f"{learner.__name__} has no setting {', '.join(sorted(unknown))}; it has {', '.join(sorted(known))}"
             )
-    given = {"payoff_range": task.payoff_range, "out_of_range": task.out_of_range, "seed": seed}
+    unknown_range = isinstance(task, ControlTask) and math.isinf(task.payoff_range[0])  # of returns: learn it
+    given: dict[str, Any] = {"payoff_range": "running" if unknown_range else task.payoff_range, "seed": seed}
+    given["out_of_range"] = task.out_of_range
     if space is task.space and task.first is not None:
         given["first"] = task.first
     return learner(space, **(given | settings))

@@ -19,8 +19,12 @@ TITLES = {
     "phe": "PHE",
     "thompson": "TS",
     "gp-ucb": "GP-UCB",
+    "mcmc-randomist": "MCMC-RANDOMIST",
+    "grid-optimist": "OPTIMIST2",
+    "pgpe": "PGPE",
+    "pois": "PB-POIS",
 }
-LETTERS = {"perturbation_scale": "a", "bias_correction": "b"}
+LETTERS = {"perturbation_scale": "a", "bias_correction": "b", "kappa": "κ", "step_size": "step", "density": ""}
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Contender:
 
     @property
     def title(self) -> str:
-        letters = [f"{LETTERS.get(key, key)}={value}" for key, value in self.settings.items()]
+        letters = [f"{LETTERS.get(key, key)}={value}".lstrip("=") for key, value in self.settings.items()]
         return " ".join([TITLES.get(self.name, self.name), *letters])
 
 

@@ -1,6 +1,7 @@
 """One file per algorithm; each says how an estimate becomes a choice."""
 
 from randomist.learners.base import Learner, Trial, load
+from randomist.learners.box import BoxLearner
 from randomist.learners.finite import BanditLearner, FiniteLearner, SharedHistoryLearner
 from randomist.learners.ftl import FollowTheLeader
 from randomist.learners.gp_ucb import GPUCB
@@ -36,6 +37,7 @@ __all__ = [
     "POIS",
     "UCB1",
     "BanditLearner",
+    "BoxLearner",
     "FiniteLearner",
     "FollowTheLeader",
     "GridOptimist",

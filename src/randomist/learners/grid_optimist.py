@@ -20,8 +20,8 @@ BERNSTEIN = math.sqrt(2) + 4 / 3  # bias plus Bernstein; Papini et al.'s code ha
 
 def points_per_dimension(rounds: int, kappa: float) -> int:
     """τ_t = ⌈t^(1/κ)⌉, exact where t is a power."""
-    root = round(rounds ** (1 / kappa))
-    return root if root**kappa == rounds else math.ceil(rounds ** (1 / kappa))
+    root = float(rounds ** (1 / kappa))
+    return round(root) if round(root) ** kappa == rounds else math.ceil(root)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -61,6 +61,12 @@ class GridOptimist(BoxLearner):
         return math.log(math.pi**2 * t**2 * (1 + len(self._grid)) / (6 * self.failure_probability))
 
     def _decide(self) -> Any:
+        per_dimension, d = points_per_dimension(self.told + 1, self.kappa), self.space.dimension
+        if per_dimension**d > self.max_points:
+            raise ParameterError(
+                f"the grid of round {self.told + 1} would have {per_dimension}^{d} = {per_dimension**d} points, more "
+                f"than max_points={self.max_points}; take a larger kappa, fewer rounds, or more points"
+            )
         if not self.told:
             return self._point(self._grid[0] if self.first is None else self.first)
         table = self._rows.estimate(self._term(), self.history.log_mixture.array, self.history.payoffs.array)
@@ -71,16 +77,11 @@ class GridOptimist(BoxLearner):
         history = self.history
         self._rows.add_sample(history.mediators.array, sample, history.decisions.array, history.decisions.used - 1)
         per_dimension = points_per_dimension(sample + 2, self.kappa)  # of the next round
-        if per_dimension > self._per_dimension:
+        if self._per_dimension < per_dimension and per_dimension**self.space.dimension <= self.max_points:
             self._regrid(per_dimension)
 
     def _regrid(self, per_dimension: int) -> None:
         d = self.space.dimension
-        if per_dimension**d > self.max_points:
-            raise ParameterError(
-                f"the grid of round {self.told + 1} would have {per_dimension}^{d} = {per_dimension**d} points, more "
-                f"than max_points={self.max_points}; take a larger kappa, fewer rounds, or more points"
-            )
         self._per_dimension = per_dimension
         middles = (np.arange(per_dimension) + 0.5) / per_dimension
         mesh = np.stack([axis.ravel() for axis in np.meshgrid(*[middles] * d, indexing="ij")], axis=1)  # (τ^d, d)

@@ -91,7 +91,7 @@ class PGPE(BatchLearner):
     α_i = α σ_i², which does not depend on the parameters' units). `baseline` is the batch's mean payoff, or "none".
 
     Differences from the paper: the std is fixed; the baseline is the batch's mean, made unbiased, not a moving average;
-    payoffs are not divided by what is left above the baseline; the mean is projected onto the box.
+    the mean is projected onto the box.
     """
 
     step_size: float = 0.1

@@ -166,5 +166,5 @@ def _log_shares(target: Array, batch: Batch) -> Array:
 def _penalty(target: Array, batch: Batch, failure_probability: float, payoff_bound: float) -> float:
     """‖R‖∞ sqrt((1-δ) d2 / (δ n)), where n / d2 = Σ_j 1/d2(ρ‖x_j); never infinite."""
     log_odds = math.log1p(-failure_probability) - math.log(failure_probability)
-    log_square = log_odds - float(logsumexp(_log_shares(target, batch)))
+    log_square = log_odds - float(np.logaddexp.reduce(_log_shares(target, batch)))
     return payoff_bound * math.exp(min(0.5 * log_square, 0.5 * LOG_HUGE))

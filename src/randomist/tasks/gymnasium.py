@@ -40,7 +40,7 @@ class GymnasiumTask(ControlTask):
     `horizon` steps, by default those of the registered environment, whose own time limit is lifted.
 
     With `low`, `high` and `std` (numbers, or one per parameter) the task has a `Box` to search, N(ξ, std²). Without a
-    `payoff_range` payoffs are taken as they are, which few learners can use: give it here or to the learner.
+    `payoff_range` it is (-inf, inf), and `rd.optimize` lets the learner track the range that it sees ("running").
     Parameters, rewards or observations that are not finite give a payoff of NaN: the episode has failed.
 
     An episode's seed comes from the generator given to `payoff`, and nothing of one episode reaches the next. Payoffs
