@@ -59,16 +59,15 @@ def main(rounds: int = 2500) -> None:
         slope, intercept = np.polyfit(np.log(sizes), np.log(column), 1)
         total = sum(11 * math.exp(intercept + slope * math.log(t)) for t in range(1, rounds))
         print(
-            f"{name}: {[round(1e6 * c) for c in column]} µs per density at t = {sizes} (slope {slope:.2f}); a whole run "
-            f"would take {total:.0f} s, {total / times['full']:.1f} times the tabulated one (bar 10, as written)"
+            f"{name}: {[round(1e6 * c) for c in column]} µs per density at t = {sizes} (slope {slope:.2f}); "
+            f"a whole run would take {total:.0f} s, {total / times['full']:.1f} times the tabulated one (bar 10, as written)"
         )
     for density, bar in (("one-step", 1.1), ("full", 2.1)):
         sizes = [500, 1000, 2000]
         ask = [ask_cost(task, t, density) for t in sizes]
         slope = np.polyfit(np.log(sizes), np.log(ask), 1)[0]
-        print(
-            f"{density}: slope of round cost in t {slope:.2f} (bar {bar}); {[round(1e6 * c) for c in ask]} µs at {sizes}"
-        )
+        microseconds = [round(1e6 * c) for c in ask]
+        print(f"{density}: slope of round cost in t {slope:.2f} (bar {bar}); {microseconds} µs at t = {sizes}")
 
 
 def run(task: rd.Task, rounds: int, **settings: object) -> float:

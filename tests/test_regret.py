@@ -91,3 +91,24 @@ def test_lower_bounds_hold_for_the_larger_regret_of_a_pair(learner):
     ):
         larger = max(final_regrets(make(gap, problem), learner, rounds, range(20)).mean() for problem in (1, 2))
         assert larger >= bound
+
+
+# Cumulative regret on LQG with 100 gains at 5,000 rounds, of an independent implementation (10 runs).
+LQG_REFERENCE = {
+    "ucb1": (rd.UCB1, {}, 546),
+    "phe": (rd.PerturbedHistory, {}, 342),
+    "thompson": (rd.ThompsonSampling, {}, 443),
+    "optimist": (rd.Optimist, {}, 368),
+    "randomist 8.1": (rd.Randomist, {"perturbation_scale": 8.1}, 343),
+    "randomist 1.1": (rd.Randomist, {"perturbation_scale": 1.1}, 209),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LQG_REFERENCE)
+def test_regret_on_lqg(name):
+    """Within 4 standard errors of both means plus 3%: the reference's table of J differs a little."""
+    learner, settings, reference = LQG_REFERENCE[name]
+    regrets = final_regrets(rd.task("lqg"), learner, 5000, range(12), **settings)
+    error = regrets.std(ddof=1) * np.sqrt(1 / 12 + 1 / 10)
+    assert abs(regrets.mean() - reference) <= 4 * error + 0.03 * reference, (regrets.mean(), error)

@@ -50,7 +50,10 @@ class BoxLearner(Learner):
         """The played decision with the best estimated value."""
         if not self.told:
             raise NoDataError("nothing has been told yet; tell at least one payoff before asking for a recommendation")
-        played = self._unscaled(self.history.decisions.rows)
+        decisions = self.record.decisions
+        fresh = np.ones(self.told, bool)
+        fresh[1:] = (decisions[1:] != decisions[:-1]).reshape(self.told - 1, -1).any(axis=1)
+        played = decisions[fresh]
         return self._point(played[int(np.argmax(self.history.estimate(played, self._term()).value))])
 
     def _term(self) -> float:
@@ -72,10 +75,6 @@ class BoxLearner(Learner):
         if self.first is not None:
             return np.ravel(self.first)
         return self._rng.uniform(np.ravel(self.space.low), np.ravel(self.space.high))
-
-    def _unscaled(self, points: Array) -> Array:
-        """From units of the std to the user's, as arrays of decisions.  (n, d) -> (n, *shape)"""
-        return (points * self.history.std).reshape(-1, *self.space.family.shape)
 
     def _point(self, decision: ArrayLike) -> Any:
         """A decision as users see it: a number where the family is scalar, else a read-only array."""

@@ -68,7 +68,10 @@ class MCMCRandomist(BoxLearner):
         else:
             normals = self._rng.standard_normal((self.steps, self.space.dimension)) * self._proposal
             path, accepted = self._walk(self._current / self.history.std, normals, self._rng.random(self.steps))
-            self.chain = Chain(path * self.history.std, accepted)
+            inside = np.clip(
+                path * self.history.std, np.ravel(self.space.low), np.ravel(self.space.high)
+            )  # but for an ulp
+            self.chain = Chain(inside, accepted)
             if accepted.any():
                 self._current = self.chain.points[-1]
         return self._point(self._current)

@@ -94,7 +94,7 @@ class PGPE(BatchLearner):
     the mean is projected onto the box.
     """
 
-    step_size: float = 0.1
+    step_size: float = 10.0
     baseline: Literal["mean", "none"] = "mean"
     natural: bool = True
 

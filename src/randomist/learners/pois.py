@@ -96,14 +96,15 @@ def ascend(
 
 @dataclass(eq=False, kw_only=True)
 class POIS(BatchLearner):
-    """After each batch, maximise a lower bound on the payoff that holds with probability 1 - δ.
+    """After each batch, move the mean to where a lower confidence bound on the expected payoff is largest.
 
     `failure_probability` is δ: smaller takes smaller steps. `iterations` is the number of offline steps on a batch, and
     `payoff_bound` is ‖R‖∞ on the scale of the estimates, where payoffs are in [0, 1].
 
-    Differences from the paper: the std is fixed; a step is found by halving and doubling, not by fitting parabolas; the
-    mean stays in the box; where payoffs were told late, samples are weighted against the mixture of the decisions that
-    drew the batch (balance heuristic).
+    Differences from the paper: the std is fixed; weights are self-normalised, though its bound (probability 1 - δ, one
+    target) is for those that are not; a step is found by halving and doubling, not by fitting parabolas; the mean stays
+    in the box; where payoffs were told late, samples are weighted against the mixture of the decisions that drew the
+    batch (balance heuristic).
     """
 
     batch: int = 100

@@ -1,0 +1,158 @@
+"""Experiments as data: tasks × learners × seeds, readable from and written to TOML."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from randomist.errors import ParameterError
+from randomist.experiments.contenders import Contender
+from randomist.learners import LEARNERS
+from randomist.tasks import Task
+from randomist.tasks import task as find_task
+
+
+@dataclass(frozen=True)
+class TaskSpec:
+    """A task by id and settings, under the title that figures show."""
+
+    id: str
+    settings: dict[str, Any] = field(default_factory=dict, hash=False)
+    title: str = ""
+
+    def make(self) -> Task:
+        return find_task(self.id, **self.settings)
+
+    @property
+    def name(self) -> str:
+        return self.title or " ".join([self.id, *(f"{key}={value}" for key, value in self.settings.items())])
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Every learner on every task, once per seed 0..seeds-1."""
+
+    name: str
+    tasks: tuple[TaskSpec, ...]
+    learners: tuple[Contender, ...]
+    rounds: int
+    seeds: int
+
+    def __post_init__(self) -> None:
+        if not self.name or not self.name.replace("-", "").replace("_", "").isalnum():
+            raise ParameterError(f"the name of an experiment has letters, digits, - and _ only, got {self.name!r}")
+        for count, what in ((self.rounds, "rounds"), (self.seeds, "seeds")):
+            if not isinstance(count, int) or count < 1:
+                raise ParameterError(f"{what} must be a whole number >= 1, got {count!r}")
+        if not self.tasks or not self.learners:
+            raise ParameterError(f"experiment {self.name!r} needs at least one task and one learner")
+
+    def cells(self) -> list[Cell]:
+        """Every run to be made, in order."""
+        return [
+            Cell(task, learner, self.rounds, seed)
+            for task in self.tasks
+            for learner in self.learners
+            for seed in range(self.seeds)
+        ]
+
+    def state(self) -> dict[str, Any]:
+        """Plain data: what TOML says."""
+        return {
+            "name": self.name,
+            "rounds": self.rounds,
+            "seeds": self.seeds,
+            "tasks": [_drop_empty({"id": t.id, "title": t.title, "settings": t.settings}) for t in self.tasks],
+            "learners": [_drop_empty({"name": c.name, "settings": c.settings}) for c in self.learners],
+        }
+
+    @property
+    def digest(self) -> str:
+        """A short hash of everything that results depend on; titles do not count."""
+        state = self.state()
+        for entry in state["tasks"]:
+            entry.pop("title", None)
+        return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of an experiment."""
+
+    task: TaskSpec
+    learner: Contender
+    rounds: int
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """A file name that says which run this is, and differs for every other one."""
+        state = json.dumps([self.task.id, self.task.settings, self.learner.name, self.learner.settings], sort_keys=True)
+        code = hashlib.sha256(state.encode()).hexdigest()[:8]
+        return f"{self.task.id}-{self.learner.name}-{code}-seed{self.seed}".replace(":", "_").replace("/", "_")
+
+
+def read_experiment(path: Path) -> Experiment:
+    """An experiment from a TOML file, with errors that name the entry."""
+    try:
+        with path.open("rb") as file:
+            return experiment_from_state(tomllib.load(file))
+    except tomllib.TOMLDecodeError as error:
+        raise ParameterError(f"{path} is no TOML: {error}") from error
+    except ParameterError as error:
+        raise ParameterError(f"{path}: {error}") from error
+
+
+def experiment_from_state(state: dict[str, Any]) -> Experiment:
+    known = {"name", "rounds", "seeds", "tasks", "learners"}
+    if missing := known - state.keys():
+        raise ParameterError(
+            f"an experiment needs {', '.join(sorted(missing))}; see `docs/experiments.md` for an example"
+        )
+    if unknown := state.keys() - known:
+        raise ParameterError(f"an experiment has no entry {', '.join(sorted(unknown))}")
+    tasks, learners = [], []
+    for entry in state["tasks"]:
+        _check_entry(entry, {"id", "title", "settings"}, "id", "tasks")
+        tasks.append(TaskSpec(entry["id"], entry.get("settings", {}), entry.get("title", "")))
+    for entry in state["learners"]:
+        _check_entry(entry, {"name", "settings"}, "name", "learners")
+        if entry["name"] not in LEARNERS:
+            raise ParameterError(f"unknown learner {entry['name']!r}; known learners: {', '.join(LEARNERS)}")
+        learners.append(Contender(entry["name"], entry.get("settings", {})))
+    return Experiment(state["name"], tuple(tasks), tuple(learners), state["rounds"], state["seeds"])
+
+
+def to_toml(experiment: Experiment) -> str:
+    """The TOML that `read_experiment` reads back as this experiment."""
+    state = experiment.state()
+    lines = [f"{key} = {_literal(state[key])}" for key in ("name", "rounds", "seeds")]
+    for table in ("tasks", "learners"):
+        for entry in state[table]:
+            lines += ["", f"[[{table}]]", *(f"{key} = {_literal(value)}" for key, value in entry.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_literal(entry)}" for key, entry in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_literal, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)  # numbers, texts and booleans are written alike in both
+
+
+def _check_entry(entry: Any, known: set[str], needed: str, table: str) -> None:
+    if not isinstance(entry, dict) or needed not in entry:
+        raise ParameterError(f"every entry of {table} needs {needed!r}, got {entry!r}")
+    if unknown := entry.keys() - known:
+        raise ParameterError(
+            f"an entry of {table} has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(known))}"
+        )
+
+
+def _drop_empty(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if value not in ("", {})}
