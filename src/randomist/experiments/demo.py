@@ -7,12 +7,12 @@ from pathlib import Path
 
 from randomist.experiments.comparison import Comparison, compare
 from randomist.experiments.contenders import PAPER_CONTENDERS, Contender
-from randomist.experiments.figures import comparison_figure
+from randomist.experiments.figures import Panel, curves_figure
+from randomist.experiments.paper import SPREADS
 from randomist.simulation import Run
 from randomist.tasks import Illustrative, Task
 
 CONTENDERS = (*PAPER_CONTENDERS, Contender("gp-ucb"))
-SPREADS = ((2.0, 2.0), (2.0, 0.1), (0.1, 2.0), (0.1, 0.1))  # (σ, λ) of Figure 2
 
 
 def problems() -> list[tuple[str, Task]]:
@@ -26,5 +26,6 @@ def demo(
     """Run it, and draw the 2×2 figure as PNG and PDF."""
     comparisons = compare(problems(), CONTENDERS, rounds=rounds, seeds=seeds, jobs=jobs, progress=progress)
     paths = [out / "illustrative.png", out / "illustrative.pdf"]
-    comparison_figure(comparisons, paths, f"{seeds} runs, mean and 95% t-interval; lower is better")
+    caption = f"{seeds} runs, mean and 95% t-interval; lower is better"
+    curves_figure([Panel.of_comparison(comparison) for comparison in comparisons], paths, caption)
     return comparisons, paths

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,18 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from randomist import theory
+from randomist.experiments.chains import Chains
 from randomist.experiments.comparison import Comparison, mean_interval
 from randomist.experiments.contenders import Contender
+from randomist.families.base import Array
+from randomist.learners.grid_optimist import points_per_dimension
 from randomist.spaces import Finite
+from randomist.tasks import Task
 
 # Okabe and Ito's palette; line style and marker tell learners apart without colour.
 LOOKS: dict[str, tuple[str, Any, str]] = {
-    "randomist:a=8.1": ("#0072B2", "-", "o"),
-    "randomist:a=1.1": ("#56B4E9", "-", "s"),
+    "randomist:perturbation_scale=8.1": ("#0072B2", "-", "o"),
+    "randomist:perturbation_scale=1.1": ("#56B4E9", "-", "s"),
     "randomist": ("#0072B2", "-", "o"),
     "optimist": ("#D55E00", "-", "^"),
     "ftl": ("#000000", (0, (5, 1.5)), "x"),
@@ -29,6 +34,14 @@ LOOKS: dict[str, tuple[str, Any, str]] = {
     "phe": ("#CC79A7", (0, (5, 1, 1, 1, 1, 1)), "v"),
     "thompson": ("#E69F00", (0, (1.5, 1)), "P"),
     "gp-ucb": ("#7F7F7F", (0, (4, 2)), "*"),
+    "mcmc-randomist": ("#0072B2", "-", "o"),
+    "mcmc-randomist:density=one-step": ("#56B4E9", "-", "s"),
+    "mcmc-randomist:bias_correction=paper": ("#003E6B", (0, (5, 1.5)), "X"),
+    "grid-optimist": ("#D55E00", "-", "^"),
+    "pgpe:step_size=1.0": ("#009E73", (0, (1.5, 1)), "v"),
+    "pgpe:step_size=100.0": ("#009E73", (0, (5, 1, 1, 1)), "P"),
+    "pgpe": ("#009E73", "-", "D"),
+    "pois": ("#CC79A7", (0, (3, 1, 1, 1)), "*"),
 }
 STYLE: Any = {
     "font.size": 8,
@@ -47,50 +60,109 @@ STYLE: Any = {
 
 def look(contender: Contender) -> dict[str, Any]:
     """Colour, line and marker of a learner."""
-    scale = contender.settings.get("perturbation_scale")
-    colour, line, marker = LOOKS.get(f"{contender.name}:a={scale}") or LOOKS.get(contender.name, ("#333333", "-", "."))
+    keys = [f"{contender.name}:{key}={value}" for key, value in contender.settings.items()]
+    chosen = next((LOOKS[key] for key in reversed(keys) if key in LOOKS), LOOKS.get(contender.name))
+    colour, line, marker = chosen or ("#333333", "-", ".")
     return {"color": colour, "linestyle": line, "marker": marker, "markersize": 3.2}
 
 
-def comparison_figure(comparisons: Sequence[Comparison], paths: Sequence[Path], caption: str = "") -> None:
-    """One panel per task: mean and 95% band of every contender over rounds; written to every path."""
-    columns = min(2, len(comparisons))
-    rows = math.ceil(len(comparisons) / columns)
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes: a curve per run of every contender."""
+
+    title: str
+    curves: dict[Contender, Array]  # (runs, rounds)
+    measure: str  # "regret" or "average payoff"
+    task: Task | None = None  # for the theorem's bound
+
+    @classmethod
+    def of_comparison(cls, comparison: Comparison) -> Panel:
+        curves = {contender: comparison.curves(contender) for contender in comparison.runs}
+        return cls(comparison.title, curves, comparison.measure, comparison.task)
+
+
+def curves_figure(panels: Sequence[Panel], paths: Sequence[Path], caption: str = "") -> None:
+    """Mean and 95% band of every contender over rounds, panel by panel; written to every path."""
+    columns = min(2, len(panels))
+    rows = math.ceil(len(panels) / columns)
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(
-            rows, columns, figsize=(3.4 * columns, 2.35 * rows + 0.75), squeeze=False, sharey=True
-        )
-        for axis, comparison in zip(axes.flat, comparisons, strict=False):
-            _panel(axis, comparison)
-        if comparisons[0].measure == "regret":
+        size = (3.4 * columns, 2.35 * rows + 0.75)
+        figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, sharey=True)
+        for axis, panel in zip(axes.flat, panels, strict=False):
+            _panel(axis, panel)
+        regret = panels[0].measure == "regret"
+        if regret:
             axes.flat[0].set_ylim(0, None)
-        for axis in axes.flat[len(comparisons) :]:
+        for axis in axes.flat[len(panels) :]:
             axis.set_visible(False)
         for axis in axes[-1]:
             axis.set_xlabel("round")
         for axis in axes[:, 0]:
-            axis.set_ylabel("cumulative regret" if comparisons[0].measure == "regret" else comparisons[0].measure)
+            axis.set_ylabel("cumulative regret" if regret else panels[0].measure)
         named = {
-            label: handle for axis in axes.flat for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+            label: line for axis in axes.flat for line, label in zip(*axis.get_legend_handles_labels(), strict=True)
         }
+        widest = max(map(len, named))
+        across = max(1, min(len(named), int(22 * columns * 1.7 / (widest + 6))))
         legend = figure.legend(
-            named.values(), named.keys(), loc="lower center", ncol=4, handlelength=3.2, columnspacing=1.4
+            named.values(), named.keys(), loc="lower center", ncol=across, handlelength=3.2, columnspacing=1.4
         )
         figure.canvas.draw()
         height = legend.get_window_extent().height / figure.dpi / figure.get_size_inches()[1]
         figure.tight_layout(rect=(0, height + 0.015, 1, 0.97 if caption else 1))
         if caption:
             figure.suptitle(caption, fontsize=7, color="#555555", x=0.5, y=0.995, va="top")
-        for path in paths:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path)
-        plt.close(figure)
+        _save(figure, paths)
 
 
-def _panel(axis: Any, comparison: Comparison) -> None:
-    axis.set_title(comparison.title)
-    for i, contender in enumerate(comparison.runs):
-        mean, half = mean_interval(comparison.curves(contender))
+def chains_figure(chains: Chains, paths: Sequence[Path]) -> None:
+    """Figure 4: early chains above, late ones below, each from its start (ring) to the played decision (dot)."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(2, len(chains.early), figsize=(7.2, 3.0), sharex=True, sharey=True)
+        for row, (rounds, drawn) in enumerate(((chains.early_rounds, chains.early), (chains.late_rounds, chains.late))):
+            for axis, done, path in zip(axes[row], rounds, drawn, strict=True):
+                axis.plot(path[:, 0], path[:, 1], color="#0072B2", marker=".", markersize=3, linewidth=0.9)
+                axis.plot(*path[0, :2], marker="o", color="#000000", fillstyle="none", markersize=5)
+                axis.plot(*path[-1, :2], marker="o", color="#D55E00", markersize=4)
+                axis.set_title(f"round {done}")
+                axis.set_xlim(chains.low[0], chains.high[0])
+                axis.set_ylim(chains.low[1], chains.high[1])
+        for axis in axes[-1]:
+            axis.set_xlabel("ξ₁")
+        for axis in axes[:, 0]:
+            axis.set_ylabel("ξ₂")
+        figure.tight_layout()
+        _save(figure, paths)
+
+
+def grid_figure(paths: Sequence[Path], rounds: int = 5000, dimension: int = 4) -> None:
+    """Figure 5, right: points on OPTIMIST2's grid against rounds."""
+    with plt.rc_context(STYLE):
+        figure, axis = plt.subplots(figsize=(3.4, 2.6))
+        t = np.unique(np.geomspace(1, rounds, 200).astype(int))
+        for kappa, line, colour in ((2, "-", "#0072B2"), (3, "--", "#D55E00"), (4, ":", "#009E73")):
+            points = [points_per_dimension(int(n), kappa) ** dimension for n in t]
+            axis.plot(t, points, linestyle=line, color=colour, label=f"κ = {kappa}")
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        axis.set_xlabel("round")
+        axis.set_ylabel(f"grid points, d = {dimension}")
+        axis.legend()
+        figure.tight_layout()
+        _save(figure, paths)
+
+
+def _save(figure: Any, paths: Sequence[Path]) -> None:
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+    plt.close(figure)
+
+
+def _panel(axis: Any, panel: Panel) -> None:
+    axis.set_title(panel.title)
+    for i, (contender, curves) in enumerate(panel.curves.items()):
+        mean, half = mean_interval(curves)
         rounds = np.arange(1, len(mean) + 1)
         shown = np.unique(np.linspace(0, len(mean) - 1, 400).astype(int))
         gap = max(1, len(shown) // 6)
@@ -100,18 +172,16 @@ def _panel(axis: Any, comparison: Comparison) -> None:
             rounds[shown], (mean - half)[shown], (mean + half)[shown], color=kind["color"], alpha=0.18, linewidth=0
         )
     axis.set_xlim(0, rounds[-1])
-    if comparison.measure == "regret":
+    if panel.measure == "regret":
         axis.set_yscale("symlog", linthresh=10, linscale=0.6)
-        _bound(axis, comparison, rounds)
+        if panel.task is not None and isinstance(panel.task.space, Finite):
+            _bound(axis, panel.task, panel.task.space, rounds)
 
 
-def _bound(axis: Any, comparison: Comparison, rounds: np.ndarray) -> None:
+def _bound(axis: Any, task: Task, space: Finite, rounds: np.ndarray) -> None:
     """Theorem 4's bound on OPTIMIST: drawn where it says something, else put in words."""
-    task = comparison.task
-    if not isinstance(task.space, Finite):
-        return
     gaps = theory.optimality_gaps(task.expected_payoff(), task.payoff_range)
-    bound = theory.optimist_upper_bound(gaps, task.space.family.log_renyi(None, None), rounds)
+    bound = theory.optimist_upper_bound(gaps, space.family.log_renyi(None, None), rounds)
     if bound.binds[-1]:
         axis.plot(rounds, bound.tightest, color="#D55E00", linewidth=0.8, linestyle=":", label="Theorem 4 (OPTIMIST)")
     else:

@@ -1,34 +1,17 @@
-"""The command line: parses, calls, prints. `randomist --help`."""
+"""Single runs: run, compare, play, list, demo."""
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import numpy as np
+import typer
+from rich.table import Table
 
-from randomist.errors import ParameterError, RandomistError
-
-try:
-    import typer
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.table import Table
-except ImportError as missing:  # pragma: no cover - exercised by installing without extras
-    sys.exit(f"error: the command line needs the `run` extra ({missing}); pip install 'randomist[run]'")
-
-from randomist import __version__
+from randomist.cli.app import Jobs, app, out, progress
+from randomist.errors import ParameterError
 from randomist.experiments.comparison import compare as run_comparison
 from randomist.experiments.comparison import mean_interval
 from randomist.experiments.contenders import PAPER_CONTENDERS, Contender, parse_settings
@@ -40,22 +23,10 @@ from randomist.spaces import Box
 from randomist.tasks import ControlTask, GymnasiumTask, Task
 from randomist.tasks import base as tasks
 
-app = typer.Typer(
-    help="Choose policies while they run: every rollout informs every policy.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    epilog="`--debug` anywhere shows the traceback of an error.",
-)
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
-
 # Any further `--key value` is a setting of the task: `randomist run illustrative --sigma 2 --lambda 0.1`.
 OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
 Rounds = Annotated[int, typer.Option(min=1, help="Rounds of each run.")]
 Seeds = Annotated[int, typer.Option(min=1, help="Runs, with seeds 0, 1, ...")]
-Jobs = Annotated[int, typer.Option(min=1, help="Processes; the result does not depend on it.")]
 TaskId = Annotated[str, typer.Argument(help="Task id (see `randomist list`); further `--key value` are its settings.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print numbers as JSON instead of a table.")]
 
@@ -89,7 +60,7 @@ def run(
     contender = Contender.parse(learner)
     chosen = contender.settings | parse_settings(settings or [])
     runs = []
-    with _progress(seeds, "runs") as advance:
+    with progress(seeds, "runs") as advance:
         for one in run_all([(problem, contender.name, rounds, seed, chosen) for seed in range(seeds)], jobs=jobs):
             runs.append(one)
             advance()
@@ -151,14 +122,14 @@ def compare(
 
     Example: randomist compare illustrative --sigma 0.1 --lambda 2 --learner ucb1 --learner optimist
     """
-    from randomist.experiments.figures import comparison_figure
+    from randomist.experiments.figures import Panel, curves_figure
     from randomist.experiments.tables import comparison_table
 
     if figure.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise ParameterError(f"--figure must end in .png, .pdf or .svg, got {str(figure)!r}")
     problem = _task(task, context.args)
     contenders = [Contender.parse(text) for text in learner] if learner else list(PAPER_CONTENDERS)
-    with _progress(len(contenders) * seeds, "runs") as advance:
+    with progress(len(contenders) * seeds, "runs") as advance:
         comparisons = run_comparison(
             [(_title(task, context.args), problem)],
             contenders,
@@ -167,7 +138,7 @@ def compare(
             jobs=jobs,
             progress=lambda _: advance(),
         )
-    comparison_figure(comparisons, [figure], f"{seeds} runs, mean and 95% t-interval")
+    curves_figure([Panel.of_comparison(comparisons[0])], [figure], f"{seeds} runs, mean and 95% t-interval")
     measure = comparisons[0].measure
     if as_json:
         finals = {
@@ -227,7 +198,7 @@ def demo(
     from randomist.experiments.tables import comparison_table
 
     total = len(demonstration.SPREADS) * len(demonstration.CONTENDERS) * seeds
-    with _progress(total, "runs") as advance:
+    with progress(total, "runs") as advance:
         comparisons, paths = demonstration.demo(
             folder, rounds=rounds, seeds=seeds, jobs=jobs, progress=lambda _: advance()
         )
@@ -239,32 +210,6 @@ def demo(
         "σ = λ = 0.1 hardly any does. Sharing learners gain on the left; bandits are unmoved on the right.\n"
         f"figure: {paths[0]} and {paths[1]}"
     )
-
-
-def main() -> None:
-    """The console script: errors on one line, with the traceback only under --debug."""
-    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
-    debug = len(arguments) < len(sys.argv) - 1
-    try:
-        app(args=arguments, prog_name="randomist")
-    except (RandomistError, OSError, ImportError) as error:
-        if debug:
-            raise
-        _die(str(error))
-    except KeyboardInterrupt:
-        _die("interrupted", 130)
-
-
-def _die(message: str, code: int = 1) -> NoReturn:
-    print(f"error: {message}", file=sys.stderr)
-    sys.exit(code)
-
-
-@app.callback(invoke_without_command=True)
-def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
-    if version:
-        print(__version__)
-        raise typer.Exit
 
 
 def _pairs(arguments: list[str]) -> list[str]:
@@ -303,19 +248,3 @@ def _shorten(values: list[Any], most: int = 8) -> str:
         return words[0].replace("[", "\\[")
     text = ", ".join(words[:most]) + (f", ... ({len(words)} runs)" if len(words) > most else "")
     return text.replace("[", "\\[")
-
-
-@contextmanager
-def _progress(total: int, unit: str) -> Iterator[Any]:
-    """A progress bar on stderr, quiet when it is no terminal; yields a function that advances it by one."""
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-        job = bar.add_task("", total=total)
-        yield lambda: bar.advance(job)

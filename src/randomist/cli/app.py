@@ -1,0 +1,80 @@
+"""The command line's frame: the app, its consoles, progress, and errors on one line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, NoReturn
+
+from randomist import __version__
+from randomist.errors import RandomistError
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+except ImportError as missing:
+    sys.exit(f"error: the command line needs the `run` extra ({missing}); pip install 'randomist[run]'")
+
+app = typer.Typer(
+    help="Choose policies while they run: every rollout informs every policy.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    epilog="`--debug` anywhere shows the traceback of an error.",
+)
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+Jobs = Annotated[int, typer.Option(min=1, help="Processes; the result does not depend on it.")]
+
+
+def main() -> None:
+    """The console script: errors on one line, with the traceback only under --debug."""
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    debug = len(arguments) < len(sys.argv) - 1
+    try:
+        app(args=arguments, prog_name="randomist")
+    except (RandomistError, OSError, ImportError) as error:
+        if debug:
+            raise
+        _die(str(error))
+    except KeyboardInterrupt:
+        _die("interrupted", 130)
+
+
+def _die(message: str, code: int = 1) -> NoReturn:
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+@contextmanager
+def progress(total: int, unit: str) -> Iterator[Callable[[], None]]:
+    """A progress bar on stderr, quiet when it is no terminal; yields a function that advances it by one."""
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        job = bar.add_task("", total=total)
+        yield lambda: bar.advance(job)

@@ -1,0 +1,125 @@
+"""Experiments: reproduce the paper, run one's own, report and plot what lies in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from randomist.cli.app import Jobs, app, err, out, progress
+from randomist.experiments.claims import CLAIMS, Claim
+from randomist.experiments.report import write_report
+from randomist.experiments.reproduce import PARTS, draw, find_stores, reproduce, stores_for
+from randomist.experiments.runner import Engine, run_experiment
+from randomist.experiments.specs import Cell, read_experiment
+from randomist.experiments.store import Store
+
+Out = Annotated[Path, typer.Option("--out", help="Folder of results, figures and the report.")]
+EngineName = Annotated[str, typer.Option("--engine", help="loky (processes of this machine), ray or dask (a cluster).")]
+Retry = Annotated[bool, typer.Option("--retry/--no-retry", help="Try runs again that failed before.")]
+
+
+@app.command(name="reproduce")
+def reproduce_paper(
+    part: Annotated[str, typer.Argument(help=f"{', '.join(PARTS)}, or all.")] = "all",
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds and runs: minutes, for a first look.")] = False,
+    folder: Out = Path("out/paper"),
+    jobs: Jobs = 2,
+    engine: EngineName = "loky",
+    retry: Retry = True,
+) -> None:
+    """Run the paper's experiments, draw its figures, and say of each claim whether it held.
+
+    What is finished already is not run again; a killed run continues where it stopped.
+    """
+    parts = PARTS if part == "all" else (part,)
+    missing = sum(len(store.missing(retry)) for store in stores_for(parts, folder, quick))
+    with progress(missing, "runs") as advance:
+        came_out = reproduce(
+            parts,
+            folder,
+            quick=quick,
+            jobs=jobs,
+            engine=_engine(engine),
+            retry=retry,
+            progress=lambda _: advance(),
+        )
+    out.print(claims_table(came_out.claims))
+    out.print(f"report: {came_out.report}")
+    out.print(f"figures: {folder / 'figures'}")
+    _end(came_out.failures)
+
+
+@app.command()
+def experiment(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Tasks, learners, rounds and seeds.")],
+    folder: Out = Path("out"),
+    jobs: Jobs = 2,
+    engine: EngineName = "loky",
+    retry: Retry = True,
+) -> None:
+    """Run an experiment of your own from a TOML file, draw it, and write a report."""
+    store = Store(folder, read_experiment(file))
+    with progress(len(store.missing(retry)), "runs") as advance:
+        failures = run_experiment(store, jobs=jobs, engine=_engine(engine), retry=retry, progress=lambda _: advance())
+    if not store.missing():
+        figures = draw([store], store.folder)
+        page, _ = write_report(store.folder, [store], [])
+        out.print(f"report: {page}")
+        out.print(f"figure: {figures[0]}")
+    out.print(f"runs: {store.runs}")
+    _end(failures)
+
+
+@app.command()
+def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that --out wrote.")]) -> None:
+    """Write the report of the finished experiments in a folder anew."""
+    stores = [store for store in find_stores(folder) if not store.missing()]
+    claims = [claim for store in stores for claim in _claims(store)]
+    page, _ = write_report(folder, stores, sorted(claims, key=lambda claim: claim.number))
+    out.print(f"report: {page}")
+
+
+@app.command()
+def plot(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that --out wrote.")]) -> None:
+    """Draw the figures of the finished experiments in a folder anew."""
+    for path in draw([store for store in find_stores(folder) if not store.missing()], folder / "figures"):
+        out.print(f"figure: {path}")
+
+
+def claims_table(claims: list[Claim]) -> Table:
+    """Every claim and its verdict, with the checks that decided it."""
+    table = Table(title="What the paper claims", title_justify="left", title_style="bold")
+    table.add_column("claim")
+    table.add_column("verdict", no_wrap=True)
+    colours = {"held": "green", "did not hold": "red", "unclear": "yellow"}
+    for claim in sorted(claims, key=lambda claim: claim.number):
+        table.add_row(
+            f"{claim.number}. {claim.text}", f"[{colours[claim.verdict]}]{claim.verdict}[/]", end_section=False
+        )
+        for check in claim.checks:
+            if check.verdict != "held":
+                table.add_row(f"   {check.text}: {check.statistic}", f"[{colours[check.verdict]}]{check.verdict}[/]")
+    return table
+
+
+def _claims(store: Store) -> list[Claim]:
+    evaluate = CLAIMS.get(store.experiment.name)
+    return evaluate(store) if evaluate is not None else []
+
+
+def _engine(name: str) -> Engine:
+    if name not in ("loky", "ray", "dask"):
+        raise typer.BadParameter(f"engine must be loky, ray or dask, got {name!r}")
+    return name  # type: ignore[return-value]
+
+
+def _end(failures: dict[Cell, str]) -> None:
+    """List failed runs; a run that failed makes the exit code non-zero."""
+    if not failures:
+        return
+    for cell, reason in failures.items():
+        err.print(f"failed: {cell.key}: {reason}", markup=False)
+    raise typer.Exit(1)

@@ -1,0 +1,114 @@
+"""The whole paper with one call: every experiment, every figure, a verdict on every claim, one report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from randomist.errors import ParameterError
+from randomist.experiments import paper
+from randomist.experiments.chains import Chains, record_chains
+from randomist.experiments.claims import CLAIMS, Claim, chain_claims
+from randomist.experiments.figures import Panel, chains_figure, curves_figure, grid_figure
+from randomist.experiments.report import write_report
+from randomist.experiments.runner import Engine, run_experiment
+from randomist.experiments.specs import Cell, read_experiment
+from randomist.experiments.store import Store
+
+PARTS = ("illustrative", "lqg", "mountain-car", "chains", "cartpole", "grid")
+CHAIN_SEEDS = 5
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came out, and where it lies."""
+
+    claims: list[Claim]
+    failures: dict[Cell, str]
+    figures: list[Path]
+    report: Path
+
+
+def stores_for(parts: Sequence[str], out: Path, quick: bool) -> list[Store]:
+    """The experiments among the parts, with their place on disk."""
+    if unknown := set(parts) - set(PARTS):
+        raise ParameterError(f"unknown part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)} and all")
+    return [Store(out, paper.EXPERIMENTS[part](quick)) for part in parts if part in paper.EXPERIMENTS]
+
+
+def reproduce(
+    parts: Sequence[str],
+    out: Path,
+    *,
+    quick: bool = False,
+    jobs: int = 1,
+    engine: Engine = "loky",
+    retry: bool = True,
+    progress: Callable[[Cell], None] | None = None,
+) -> Reproduction:
+    """Make what is missing of these parts of the paper, then figures, claims and the report from what is there."""
+    stores = stores_for(parts, out, quick)
+    failures: dict[Cell, str] = {}
+    for store in stores:
+        failures |= run_experiment(store, jobs=jobs, engine=engine, retry=retry, progress=progress)
+    whole = [store for store in stores if not store.missing()]
+    claims = [claim for store in whole for claim in CLAIMS[store.experiment.name](store)]
+    figures = draw(whole, out / "figures")
+    chains: Chains | None = None
+    if "chains" in parts:
+        recorded = [record_chains(seed) for seed in range(CHAIN_SEEDS)]
+        chains = recorded[0]
+        early, late = (
+            np.concatenate([one.distances(getattr(one, which)) for one in recorded]) for which in ("early", "late")
+        )
+        claims += chain_claims(early, late)
+        figures += _both(out / "figures" / "figure-4-chains")
+        chains_figure(chains, figures[-2:])
+    if "grid" in parts:
+        figures += _both(out / "figures" / "figure-5-grid")
+        grid_figure(figures[-2:])
+    report, _ = write_report(out, whole, sorted(claims, key=lambda claim: claim.number), chains=chains)
+    return Reproduction(claims, failures, figures, report)
+
+
+FIGURES = {
+    "illustrative": "figure-2-illustrative",
+    "lqg": "figure-3-lqg",
+    "mountain-car": "figure-3-mountain-car",
+    "cartpole": "figure-5-cartpole",
+}
+
+
+def draw(stores: Sequence[Store], folder: Path) -> list[Path]:
+    """One figure per finished experiment, as PNG and PDF."""
+    paths: list[Path] = []
+    for store in stores:
+        spec = store.experiment
+        paths += _both(folder / FIGURES.get(spec.name, spec.name))
+        caption = f"{spec.seeds} runs, mean and 95% t-interval; {store.folder.name}/spec.toml"
+        curves_figure([panel_of(store, i) for i in range(len(spec.tasks))], paths[-2:], caption)
+    return paths
+
+
+def panel_of(store: Store, number: int) -> Panel:
+    """The curves of one task of a finished experiment."""
+    spec, task = store.experiment, store.experiment.tasks[number]
+    columns = store.load(Cell(task, spec.learners[0], spec.rounds, 0)).columns
+    column = "regret" if "regret" in columns else "average_payoff"
+    curves = {learner: store.curves(task, learner, column) for learner in spec.learners}
+    return Panel(task.name, curves, column.replace("_", " "), task.make() if column == "regret" else None)
+
+
+def find_stores(folder: Path) -> list[Store]:
+    """The experiments that lie in a folder, by their specs."""
+    specs = sorted(folder.glob("*/spec.toml")) or sorted(folder.glob("spec.toml"))
+    if not specs:
+        raise ParameterError(f"no experiment lies in {folder}: it has no */spec.toml; give the folder of --out")
+    return [Store(path.parent.parent, read_experiment(path)) for path in specs]
+
+
+def _both(stem: Path) -> list[Path]:
+    return [stem.with_suffix(".png"), stem.with_suffix(".pdf")]
