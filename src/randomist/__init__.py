@@ -1,6 +1,6 @@
 """Choose policies while they run: every rollout informs every policy."""
 
-from randomist import _compiled, errors, importance, policies, theory  # noqa: F401 (the first drops stale caches)
+from randomist import _compiled, errors, importance, policies, simulation, tasks, testing, theory  # noqa: F401 (the first drops stale caches)
 from randomist.errors import RandomistError
 from randomist.families import Categorical, Dirac, Family, Gaussian, Mixed, Uniform
 from randomist.history import Estimates
@@ -78,7 +78,10 @@ __all__ = [
     "policies",
     "rollout",
     "save_policy",
+    "simulation",
     "task",
     "task_ids",
+    "tasks",
+    "testing",
     "theory",
 ]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from randomist.cli.app import Jobs, app, err, out, progress
-from randomist.experiments.claims import CLAIMS, Claim
-from randomist.experiments.report import write_report
-from randomist.experiments.reproduce import PARTS, draw, find_stores, reproduce, stores_for
-from randomist.experiments.runner import Engine, run_experiment
-from randomist.experiments.specs import Cell, read_experiment
-from randomist.experiments.store import Store
+from randomist.experiments.paper import PARTS
+
+if TYPE_CHECKING:  # plotly, polars and matplotlib are loaded by the commands that need them
+    from randomist.experiments.claims import Claim
+    from randomist.experiments.runner import Engine
+    from randomist.experiments.specs import Cell
+    from randomist.experiments.store import Store
 
 Out = Annotated[Path, typer.Option("--out", help="Folder of results, figures and the report.")]
 EngineName = Annotated[str, typer.Option("--engine", help="loky (processes of this machine), ray or dask (a cluster).")]
@@ -34,6 +35,9 @@ def reproduce_paper(
 
     What is finished already is not run again; a killed run continues where it stopped.
     """
+
+    from randomist.experiments.reproduce import reproduce, stores_for
+
     parts = PARTS if part == "all" else (part,)
     missing = sum(len(store.missing(retry)) for store in stores_for(parts, folder, quick))
     with progress(missing, "runs") as advance:
@@ -61,6 +65,12 @@ def experiment(
     retry: Retry = True,
 ) -> None:
     """Run an experiment of your own from a TOML file, draw it, and write a report."""
+    from randomist.experiments.report import write_report
+    from randomist.experiments.reproduce import draw
+    from randomist.experiments.runner import run_experiment
+    from randomist.experiments.specs import read_experiment
+    from randomist.experiments.store import Store
+
     store = Store(folder, read_experiment(file))
     with progress(len(store.missing(retry)), "runs") as advance:
         failures = run_experiment(store, jobs=jobs, engine=_engine(engine), retry=retry, progress=lambda _: advance())
@@ -76,6 +86,9 @@ def experiment(
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that --out wrote.")]) -> None:
     """Write the report of the finished experiments in a folder anew."""
+    from randomist.experiments.report import write_report
+    from randomist.experiments.reproduce import find_stores
+
     stores = [store for store in find_stores(folder) if not store.missing()]
     claims = [claim for store in stores for claim in _claims(store)]
     page, _ = write_report(folder, stores, sorted(claims, key=lambda claim: claim.number))
@@ -85,6 +98,8 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder 
 @app.command()
 def plot(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that --out wrote.")]) -> None:
     """Draw the figures of the finished experiments in a folder anew."""
+    from randomist.experiments.reproduce import draw, find_stores
+
     for path in draw([store for store in find_stores(folder) if not store.missing()], folder / "figures"):
         out.print(f"figure: {path}")
 
@@ -106,6 +121,8 @@ def claims_table(claims: list[Claim]) -> Table:
 
 
 def _claims(store: Store) -> list[Claim]:
+    from randomist.experiments.claims import CLAIMS
+
     evaluate = CLAIMS.get(store.experiment.name)
     return evaluate(store) if evaluate is not None else []
 

@@ -197,7 +197,7 @@ def demo(
     from randomist.experiments import demo as demonstration
     from randomist.experiments.tables import comparison_table
 
-    total = len(demonstration.SPREADS) * len(demonstration.CONTENDERS) * seeds
+    total = len(demonstration.problems()) * len(demonstration.CONTENDERS) * seeds
     with progress(total, "runs") as advance:
         comparisons, paths = demonstration.demo(
             folder, rounds=rounds, seeds=seeds, jobs=jobs, progress=lambda _: advance()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from randomist.experiments.contenders import PAPER_CONTENDERS, Contender
 from randomist.experiments.specs import Experiment, TaskSpec
 
+PARTS = ("illustrative", "lqg", "mountain-car", "chains", "cartpole", "grid")
 SPREADS = ((2.0, 2.0), (2.0, 0.1), (0.1, 2.0), (0.1, 0.1))  # (σ, λ) of Figure 2
 MCMC_FULL = Contender("mcmc-randomist", {"perturbation_scale": 1.1})
 MCMC_FULL_PAPER_BIAS = Contender("mcmc-randomist", {"perturbation_scale": 1.1, "bias_correction": "paper"})

@@ -18,7 +18,6 @@ from randomist.experiments.runner import Engine, run_experiment
 from randomist.experiments.specs import Cell, read_experiment
 from randomist.experiments.store import Store
 
-PARTS = ("illustrative", "lqg", "mountain-car", "chains", "cartpole", "grid")
 CHAIN_SEEDS = 5
 
 
@@ -34,8 +33,8 @@ class Reproduction:
 
 def stores_for(parts: Sequence[str], out: Path, quick: bool) -> list[Store]:
     """The experiments among the parts, with their place on disk."""
-    if unknown := set(parts) - set(PARTS):
-        raise ParameterError(f"unknown part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)} and all")
+    if unknown := set(parts) - set(paper.PARTS):
+        raise ParameterError(f"unknown part {', '.join(sorted(unknown))}; there are {', '.join(paper.PARTS)} and all")
     return [Store(out, paper.EXPERIMENTS[part](quick)) for part in parts if part in paper.EXPERIMENTS]
 
 

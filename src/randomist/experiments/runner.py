@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from randomist.errors import ParameterError
@@ -14,7 +14,6 @@ from randomist.experiments.store import Store
 from randomist.simulation import Run, optimize
 
 Engine = Literal["loky", "ray", "dask"]
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 def run_experiment(
@@ -42,35 +41,23 @@ def run_experiment(
 
 
 def _outcomes(cells: Sequence[Cell], jobs: int, engine: Engine) -> Iterator[tuple[Cell, Run | str, float]]:
-    if not cells:
-        return
     if engine == "loky" and jobs == 1:
         yield from map(run_cell, cells)
         return
     from joblib import Parallel, delayed
 
     with _backend(engine):
-        options: dict[str, Any] = (
-            {"return_as": "generator_unordered"} if engine == "loky" else {"return_as": "generator"}
-        )
-        if engine == "ray":
-            options = {}  # ray's backend hands back lists only; see `_in_chunks`
-        if options:
-            yield from Parallel(n_jobs=jobs, **options)(delayed(run_cell)(cell) for cell in cells)
+        if engine == "ray":  # its backend hands back whole lists: a list at a time is what a crash can cost
+            size = 4 * jobs
+            for start in range(0, len(cells), size):
+                yield from Parallel(n_jobs=jobs)(delayed(run_cell)(cell) for cell in cells[start : start + size])
         else:
-            for chunk in _in_chunks(cells, 4 * max(jobs, 1)):
-                yield from Parallel(n_jobs=jobs)(delayed(run_cell)(cell) for cell in chunk)
-
-
-def _in_chunks(cells: Sequence[Cell], size: int) -> Iterator[Sequence[Cell]]:
-    for start in range(0, len(cells), size):
-        yield cells[start : start + size]
+            pool = Parallel(n_jobs=jobs, return_as="generator_unordered")
+            yield from pool(delayed(run_cell)(cell) for cell in cells)
 
 
 def run_cell(cell: Cell) -> tuple[Cell, Run | str, float]:
     """One run, anywhere: its outcome, or the reason why there is none."""
-    for variable in THREADS:  # one core per run; libraries that are loaded already keep theirs
-        os.environ.setdefault(variable, "1")
     start = time.perf_counter()
     try:
         run = optimize(cell.task.make(), cell.learner.name, cell.rounds, cell.seed, **cell.learner.settings)
@@ -80,10 +67,10 @@ def run_cell(cell: Cell) -> tuple[Cell, Run | str, float]:
 
 
 def _backend(engine: Engine) -> AbstractContextManager[Any]:
-    if engine == "loky":
-        return nullcontext()
     from joblib import parallel_config
 
+    if engine == "loky":
+        return parallel_config(backend="loky", inner_max_num_threads=1)  # type: ignore[no-any-return]
     if engine == "ray":
         _need("ray")
         import ray

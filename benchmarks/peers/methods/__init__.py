@@ -1,0 +1,85 @@
+"""One file per method. `METHODS` is the table that the command, the tuning and the tests read."""
+
+from __future__ import annotations
+
+from benchmarks.peers.methods import ars, bayes, cma, direct, hyperpolicy, pgpe
+from benchmarks.peers.search import Method
+
+# Four settings each: equal effort in tuning. Random search has nothing to tune.
+METHODS = {
+    method.id: method
+    for method in (
+        Method("random-search", "random search", direct.random_search),
+        Method(
+            "explore-then-commit",
+            "explore, then commit",
+            direct.explore_then_commit,
+            ({"points": 10}, {"points": 5}, {"points": 20}, {"points": 30}),
+        ),
+        Method(
+            "mcmc-randomist",
+            "MCMC-RANDOMIST",
+            hyperpolicy.mcmc_randomist,
+            (
+                {"std": 0.1, "perturbation_scale": 0.1},
+                {"std": 0.1, "perturbation_scale": 1.1},
+                {"std": 0.05, "perturbation_scale": 0.1},
+                {"std": 0.2, "perturbation_scale": 0.1},
+            ),
+        ),
+        Method(
+            "ars",
+            "ARS",
+            ars.ars,
+            (
+                {"step": 0.1, "noise": 0.1},
+                {"step": 0.05, "noise": 0.05},
+                {"step": 0.2, "noise": 0.2},
+                {"step": 0.1, "noise": 0.1, "directions": 2, "top": 1},
+            ),
+        ),
+        Method(
+            "cma-es",
+            "CMA-ES",
+            cma.cma_es,
+            ({"sigma": 0.2}, {"sigma": 0.1}, {"sigma": 0.4}, {"sigma": 0.2, "populations": 2}),
+            needs=("cmaes",),
+        ),
+        Method(
+            "pgpe",
+            "PGPE, ClipUp",
+            pgpe.pgpe_clipup,
+            (
+                {"std": 0.1, "step": 0.1},
+                {"std": 0.2, "step": 0.1},
+                {"std": 0.2, "step": 0.2},
+                {"std": 0.1, "step": 0.1, "population": 4},
+            ),
+            needs=("torch", "evotorch"),
+        ),
+        Method(
+            "tpe",
+            "Optuna TPE",
+            bayes.tpe,
+            (
+                {"explore": 40, "again": 3},
+                {"explore": 20, "again": 3},
+                {"explore": 80, "again": 3},
+                {"explore": 80, "again": 5},
+            ),
+            needs=("optuna",),
+        ),
+        Method(
+            "gp",
+            "Optuna GP",
+            bayes.gp,
+            (
+                {"explore": 40, "again": 3},
+                {"explore": 20, "again": 3},
+                {"explore": 60, "again": 3},
+                {"explore": 60, "again": 5},
+            ),
+            needs=("optuna", "torch"),
+        ),
+    )
+}

@@ -1,0 +1,96 @@
+"""The loop that all methods share. A method is a generator: it yields what to play, and is sent the return.
+
+The loop, not the method, counts episodes, plays the start first and keeps points in the box: no method can forget to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.peers.problems import EPISODES, SEARCH, Array, Problem, generator
+
+
+class Play(NamedTuple):
+    """What a method does next: play a point of the unit box, and recommend one were it asked now."""
+
+    point: Array  # (d,)
+    recommended: Array | Callable[[], Array]  # (d,), or what computes it, where that is dear
+
+
+Search = Generator[Play, float, None]
+
+
+class Trace(NamedTuple):
+    """What happened: the return of every episode, exploration included, and the policy that was recommended last."""
+
+    payoffs: Array  # (episodes,)
+    parameters: Array  # (d,)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to search, with the settings that tuning chooses from: the first of them are the default.
+
+    `search(start, start_payoff, rng, **settings)` begins after the first episode, which played the start.
+    """
+
+    id: str
+    title: str
+    search: Callable[..., Search]
+    grid: tuple[dict[str, Any], ...] = ({},)
+    needs: tuple[str, ...] = ()  # packages
+
+    @property
+    def missing(self) -> list[str]:
+        """The packages that are not installed."""
+        return [package for package in self.needs if find_spec(package) is None]
+
+    def __call__(self, problem: Problem, episodes: int, seed: int, **settings: Any) -> Trace:
+        """Run for that many episodes, from the start that the seed draws for every method."""
+        if episodes < 1:
+            raise ValueError(f"episodes must be >= 1, got {episodes}")
+        rng = generator(seed, EPISODES)
+        start = problem.start(seed)
+
+        def episode(point: Array) -> float:
+            return float(problem.returns(problem.parameters(point)[None], rng)[0])
+
+        payoffs = [episode(start)]
+        search = self.search(start.copy(), payoffs[0], generator(seed, SEARCH), **settings)
+        play = next(search)
+        for _ in range(episodes - 1):
+            payoffs.append(episode(play.point))
+            play = search.send(payoffs[-1])
+        recommended = play.recommended() if callable(play.recommended) else play.recommended
+        search.close()
+        return Trace(np.array(payoffs), problem.parameters(recommended))
+
+
+def play_all(points: Array, recommended: Array) -> Generator[Play, float, Array]:
+    """Play points one after the other: `payoffs = yield from play_all(points, recommended)`.  (n, d) -> (n,)"""
+    payoffs = []
+    for point in points:
+        payoffs.append((yield Play(point, recommended)))
+    return np.array(payoffs)
+
+
+def commit(point: Array) -> Search:
+    """Play one point from now on."""
+    while True:
+        yield Play(point, point)
+
+
+def reevaluate(points: Array, payoffs: Array, keep: int, again: int) -> Generator[Play, float, Array]:
+    """The best `keep` points by one payoff each are played `again` times; the best mean of those wins.  -> (d,)
+
+    The payoff that a point was kept for is not in the mean: it is the luckiest of many.
+    """
+    best = np.argsort(-payoffs, kind="stable")[:keep]
+    fresh = yield from play_all(np.repeat(points[best], again, axis=0), points[best[0]])
+    chosen: Array = points[best[int(np.argmax(fresh.reshape(-1, again).mean(axis=1)))]]
+    return chosen
