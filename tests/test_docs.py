@@ -27,7 +27,6 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)
 PAGES = [ROOT / "README.md", *PAGES]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-FINITE = {key: learner for key, learner in rd.LEARNERS.items() if issubclass(learner, rd.FiniteLearner)}
 LINK = re.compile(r"\]\(([^)#\s]+)[^)\s]*\)")
 
 
@@ -114,18 +113,33 @@ def test_an_example_runs(example: Path, tmp_path: Path) -> None:
     assert done.stdout.strip()
 
 
-def test_the_command_line_prints_what_the_page_shows() -> None:
-    page = (ROOT / "docs/getting-started.md").read_text(encoding="utf-8")
-    command = re.search(r"^randomist (run .*--seeds 20)$", page, re.MULTILINE)
+def shown_command(page: Path, pattern: str, folder: Path) -> None:
+    """Run the one command of a page that fits, in a folder: what it prints must be on the page."""
+    text = page.read_text(encoding="utf-8")
+    command = re.search(rf"^randomist ({pattern})$", text, re.MULTILINE)
     assert command
     randomist = Path(sys.executable).with_name("randomist")
-    done = subprocess.run([randomist, *command[1].split()], capture_output=True, text=True)
+    done = subprocess.run([randomist, *command[1].split()], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() in page
+    assert done.stdout.strip() in text, f"{name(page)}: {command[0]} printed\n{done.stdout}"
 
 
-def test_every_learner_of_a_finite_set_has_its_page() -> None:
-    assert set(FINITE) <= {path.stem for path in (ROOT / "docs/learners").glob("*.md")} - {"index"}
+def test_the_command_line_prints_what_the_page_shows(tmp_path: Path) -> None:
+    shown_command(ROOT / "docs/getting-started.md", r"run .*--seeds 20", tmp_path)
+
+
+@pytest.mark.slow
+def test_the_command_line_saves_and_plays_as_the_page_shows(tmp_path: Path) -> None:
+    shown_command(ROOT / "docs/control.md", r"run mountain-car .*--save car\.json", tmp_path)
+    shown_command(ROOT / "docs/control.md", r"play car\.json --out car\.gif", tmp_path)
+    assert (tmp_path / "car.gif").stat().st_size > 0
+
+
+def test_every_learner_has_its_page_and_its_row() -> None:
+    assert {path.stem for path in (ROOT / "docs/learners").glob("*.md")} == {*rd.LEARNERS, "index"}
+    index = (ROOT / "docs/learners/index.md").read_text(encoding="utf-8")
+    for key, learner in rd.LEARNERS.items():
+        assert f"]({key}.md) | `{learner.__name__}` | `{key}` |" in index
 
 
 def test_every_task_is_in_the_table() -> None:
@@ -135,7 +149,7 @@ def test_every_task_is_in_the_table() -> None:
 
 def test_every_setting_of_a_learner_is_documented() -> None:
     common = (ROOT / "docs/learners/index.md").read_text(encoding="utf-8")
-    for key, learner in FINITE.items():
+    for key, learner in rd.LEARNERS.items():
         text = common + (ROOT / f"docs/learners/{key}.md").read_text(encoding="utf-8")
         for setting in (field.name for field in fields(learner)):
             assert f"| `{setting}` |" in text, f"docs/learners/{key}.md says nothing of {setting}"

@@ -22,6 +22,7 @@ from randomist.experiments.report_page import (
     details,
     kept,
     legend,
+    measured,
     numbers,
     panels,
     table,
@@ -137,20 +138,21 @@ class _Results:
 
 def _experiment(page: Page, store: Store, out: Path) -> None:
     """Figures, final numbers, and where they come from."""
-    spec, missing = store.experiment, set(store.missing())
+    spec, missing, failures = store.experiment, set(store.missing()), store.failures()
     done = [cell for cell in spec.cells() if cell not in missing]
     results = [_Results.load(store, task, done) for task in spec.tasks]
     size = f"{spec.rounds:,} rounds, {spec.seeds} run{'' if spec.seeds == 1 else 's'} per learner and task"
     content = [f"<p>{size}.</p>"]
     if missing:
-        content.append(f"<p><strong>{len(missing)} of {len(spec.cells())} runs are missing</strong>; see below.</p>")
+        lost = f"{len(missing)} of {len(spec.cells())} runs are missing"
+        content.append(f"<p><strong>{lost}</strong>, {len(failures)} of them because they failed.</p>")
     if done:
         keys = [(str(i), learner.title, Look.of(learner)) for i, learner in enumerate(spec.learners)]
         content.append(legend(keys, logarithmic=any(result.column == "regret" for result in results)))
         content.append(panels([_panel(page, spec.learners, result) for result in results if result.curves]))
         content += ["<h3>After the last round</h3>", _finals(spec.learners, results)]
     content += ["<h3>Where this comes from</h3>", _origin(store, out, done)]
-    if failures := store.failures():
+    if failures:
         items = "".join(f"<li><code>{text(cell.key)}</code>: {text(why)}</li>" for cell, why in failures.items())
         content.append(f'<div class="failures"><h3>Failed runs</h3><ul>{items}</ul></div>')
     page.section(store.folder.name, f"Experiment {spec.name}", *content)
@@ -166,7 +168,11 @@ def _panel(page: Page, learners: Sequence[Contender], result: _Results) -> str:
     axis = AXES[result.column]
     finals = "; ".join(f"{learner.title} {result.final(learner)[0]:.4g}" for learner in result.curves)
     label = f"{axis} over rounds, {result.task.name}. After the last round: {finals}"
-    layout: dict[str, Any] = {"xaxis": {"title": {"text": "round"}}, "yaxis": {"title": {"text": axis}}}
+    rounds = max(curves.shape[1] for curves in result.curves.values())
+    layout: dict[str, Any] = {
+        "xaxis": {"title": {"text": "round"}, "range": [0, rounds]},
+        "yaxis": {"title": {"text": axis}},
+    }
     if result.column == "regret":
         layout["yaxis"]["rangemode"] = "tozero"
     return page.figure(result.task.name, label, data, layout)
@@ -182,9 +188,8 @@ def _finals(learners: Sequence[Contender], results: Sequence[_Results]) -> str:
                 row.append("no run")
                 continue
             mean, half, runs = result.final(learner)
-            cell = f"{mean:,.5g} ± {half:,.2g}" if runs > 1 else f"{mean:,.5g}"
             best = ' class="best"' if learner == result.best() else ""
-            row.append(f'<span{best}>{cell}</span> <span class="note">n = {runs}</span>')
+            row.append(f'<span{best}>{measured(mean, half, runs)}</span> <span class="note">n = {runs}</span>')
         rows.append(row)
     note = '<p class="note">Mean ± half-width of the 95% t-interval over n runs; the best mean of a column is bold.</p>'
     return note + table(head, rows, "Means after the last round")
@@ -237,7 +242,8 @@ def _chains(page: Page, chains: Chains) -> None:
         "chains",
         "Chains of MCMC-RANDOMIST",
         "<p>The path of the Metropolis chain that chose the decision of a round, in the box of decisions: from the "
-        f"circle to the square. Distances are between the two, in units of the hyperpolicy's std.{more}</p>",
+        "circle to the square, the first coordinate to the right and the second upwards. Distances are between these "
+        f"ends, in units of the hyperpolicy's std.{more}</p>",
         *rows,
     )
 
@@ -254,13 +260,13 @@ def _chain(page: Page, chains: Chains, path: Array, done: int) -> str:
     ]
     for i, kind in ((0, first), (-1, second)):
         end = {"x": numbers(x[[i]]), "y": numbers(y[[i]]), "mode": "markers", "meta": kind.meta}
-        data.append({**shared, **end, "marker": {"symbol": kind.symbol, "size": 8}, "line": {}})
+        data.append({**shared, **end, "marker": {"symbol": kind.symbol, "size": 8}, "cliponaxis": False})
     bounds = list(zip(chains.low.tolist(), chains.high.tolist(), strict=True))
     ranges = [[0, len(path) - 1], bounds[0]] if flat else bounds[:2]
     axes = [{"range": list(bound), "nticks": 4} for bound in ranges]
     distance = float(np.linalg.norm((path[-1] - path[0]) / chains.std))
     label = f"Chain of round {done}: {len(path) - 1} steps, ends {distance:.3g} std from its start"
-    layout = {"xaxis": axes[0], "yaxis": axes[1], "small": True, "margin": {"l": 4, "r": 8, "t": 6, "b": 4}}
+    layout = {"xaxis": axes[0], "yaxis": axes[1], "small": True, "margin": {"l": 32, "r": 10, "t": 8, "b": 22}}
     return page.figure(f"Round {done}: {distance:.2g} std", label, data, layout)
 
 
@@ -269,13 +275,14 @@ def _grid(page: Page) -> None:
     rounds = kept(GRID_ROUNDS, logarithmic=True) + 1
     keys, data, finals = [], [], []
     for kappa, colour, line, marker in ((2, "#D55E00", "-", "^"), (3, "#0072B2", "--", "o"), (4, "#009E73", ":", "D")):
-        kind, name = Look(colour, line, marker), f"κ = {kappa}"
+        kind, name = Look(colour, line, marker), f"κ\u00a0=\u00a0{kappa}"
         points = [points_per_dimension(int(t), kappa) ** GRID_DIMENSION for t in rounds]
         keys.append((str(kappa), name, kind))
-        finals.append(f"{name} {points[-1]:,}")
+        finals.append(f"{points[-1]:,} for {name}")
         data.append(
             {"type": "scatter", "x": rounds.tolist(), "y": points, "name": name, "legendgroup": str(kappa)}
-            | {"mode": "lines", "line": kind.line(shape="hv"), "meta": kind.meta}
+            | {"mode": "lines+markers", "marker": {"symbol": kind.symbol, "size": 7, "maxdisplayed": 7}}
+            | {"line": kind.line(shape="hv"), "meta": kind.meta}
             | {"hovertemplate": "round %{x}<br>%{y:,} points"}
         )
     layout = {

@@ -21,7 +21,12 @@ from randomist.families.base import Array
 
 POINTS = 300  # of a curve; the file stays small and the eye sees no difference
 WIDTH = 2.0  # of a line, in pixels
-DASHES = {"-": [], "--": [4, 2], ":": [1, 1.5], "-.": [4, 1.5, 1, 1.5]}  # matplotlib's, in line widths
+DASHES: dict[str, list[float]] = {
+    "-": [],
+    "--": [4, 2],
+    ":": [1, 1.5],
+    "-.": [4, 1.5, 1, 1.5],
+}  # matplotlib's, in line widths
 MARKERS = {  # matplotlib's: plotly's symbol, and the glyph of the legend
     "o": ("circle", "●"),
     "s": ("square", "■"),
@@ -68,6 +73,14 @@ def kept(n: int, logarithmic: bool = False) -> np.typing.NDArray[np.intp]:
     """Which of n points a curve keeps: the first, the last, and at most `POINTS`."""
     spaced = np.geomspace(1, n, POINTS) - 1 if logarithmic else np.linspace(0, n - 1, POINTS)
     return np.unique(spaced.round().astype(np.intp))
+
+
+def measured(mean: float, half: float, runs: int) -> str:
+    """A mean with its interval, both to the second digit of the half-width."""
+    if runs < 2 or not math.isfinite(half) or half == 0:
+        return f"{mean:,.5g}" if runs < 2 else f"{mean:,.5g} ± {half:.2g}"
+    digits = max(0, 1 - math.floor(math.log10(half)))
+    return f"{mean:,.{digits}f} ± {half:,.{digits}f}"
 
 
 def numbers(values: Array) -> list[float | None]:
@@ -140,7 +153,7 @@ def band_and_mean(key: str, name: str, kind: Look, curves: Array) -> list[dict[s
             "mode": "lines+markers",
             "line": kind.line(),
             "marker": {"symbol": kind.symbol, "size": 7, "maxdisplayed": 7},
-            "hovertemplate": "round %{x}<br>%{y:.5~g} ± %{customdata:.2~g}",
+            "hovertemplate": "round %{x}<br>%{y:.5~g}" + (" ± %{customdata:.2~g}" if len(curves) > 1 else ""),
         }
     )
     return traces
@@ -163,7 +176,7 @@ class Page:
     def figure(self, caption: str, label: str, data: list[dict[str, Any]], layout: dict[str, Any]) -> str:
         """One set of axes; `label` is what a reader hears who does not see it."""
         name = f"figure-{len(self.figures) + 1}"
-        self.figures[name] = {"data": data, "layout": {"margin": {"l": 10, "r": 12, "t": 12, "b": 10}, **layout}}
+        self.figures[name] = {"data": data, "layout": {"margin": {"l": 58, "r": 12, "t": 12, "b": 44}, **layout}}
         plot = f'<div class="plot" id="{name}" role="img" aria-label="{text(label)}"></div>'
         return f"<figure><figcaption>{text(caption)}</figcaption>{plot}</figure>"
 
