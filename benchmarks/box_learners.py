@@ -15,23 +15,15 @@ import numpy as np
 import randomist as rd
 from randomist.importance import chains, kernels, perturbed
 from randomist.importance.coins import TABLE, Coins, log_cdf, log_mass
+from randomist.importance.perturbed import Perturbed, Rivals
 from randomist.simulation import make_learner
-
-Array = np.typing.NDArray[np.float64]
 
 
 @numba.njit(cache=True)
-def definition(
-    coins: Coins,
-    center: float,
-    log_effective: float,
-    flips_x: int,
-    centers: Array,
-    log_effectives: Array,
-    flips: Array,
-    plays: Array,
-) -> float:
+def definition(coins: Coins, ours: Perturbed, rivals: Rivals) -> float:
     """log g†(x) = log Σ_i g(y_i) Π_j G_j(y_i), term by term (App. F.2)."""
+    center, log_effective, flips_x = ours
+    centers, log_effectives, flips, plays = rivals
     total = 0.0
     for i in range(flips_x + 1):
         product = log_mass(coins[0], flips_x, i)
@@ -60,7 +52,7 @@ def main(rounds: int = 2500) -> None:
         total = sum(11 * math.exp(intercept + slope * math.log(t)) for t in range(1, rounds))
         print(
             f"{name}: {[round(1e6 * c) for c in column]} µs per density at t = {sizes} (slope {slope:.2f}); "
-            f"a whole run would take {total:.0f} s, {total / times['full']:.1f} times the tabulated one (bar 10, as written)"
+            f"a whole run: {total:.0f} s, {total / times['full']:.1f} times the tabulated one's (bar 10, as written)"
         )
     for density, bar in (("one-step", 1.1), ("full", 2.1)):
         sizes = [500, 1000, 2000]
@@ -95,13 +87,13 @@ def density_costs(task: rd.Task, t: int) -> tuple[float, float]:
     others = (table[kernels.VALUE], log_effective, flips, history.plays.rows)
     rng = np.random.default_rng(2)
     points = np.clip(learner._current / history.std + rng.standard_normal((20, 2)), *learner._bounds)
-    estimates = [chains.perturbed_at(points, n, 1.1, 0.0, term, *history.arrays()) for n in range(20)]
+    estimates = [chains.perturbed_at(points, n, 1.1, 0.0, term, history.arrays()) for n in range(20)]
     times = []
     for density in (definition, perturbed.log_direct_density):
-        density(coins, *estimates[0], *others)
+        density(coins, estimates[0], others)
         start = time.perf_counter()
         for estimate in estimates:
-            density(coins, *estimate, *others)
+            density(coins, estimate, others)
         times.append((time.perf_counter() - start) / 20)
     return times[0], times[1]
 

@@ -139,7 +139,7 @@ def final_states(learner, chain_of, chains_n, steps):
 
 def lattice_estimates(learner):
     history, term = learner.history, learner._term()
-    return [chains.perturbed_at(np.array([[x]]), 0, 2.0, 0.0, term, *history.arrays()) for x in LATTICE]
+    return [chains.perturbed_at(np.array([[x]]), 0, 2.0, 0.0, term, history.arrays()) for x in LATTICE]
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -151,7 +151,7 @@ def test_full_chain_visits_match_the_enumerated_density(exact):
     others = (estimate[0], estimate[5], np.array([perturbed.flips_of(e, 2.0) for e in estimate[5]]))
     log_density = np.array(
         [
-            perturbed.log_direct_density(TABLE.upto(200), *x, *others, learner.history.plays.rows)
+            perturbed.log_direct_density(TABLE.upto(200), x, (*others, learner.history.plays.rows))
             for x in lattice_estimates(learner)
         ]
     )
@@ -170,8 +170,8 @@ def test_one_step_chain_visits_match_the_stationary_vector():
     for here in range(7):
         for there in (here - 1, here + 1):
             if 0 <= there < 7:
-                forward = perturbed.log_at_most(table, *x[here], *x[there])
-                backward = perturbed.log_at_most(table, *x[there], *x[here])
+                forward = perturbed.log_at_most(table, x[here], x[there])
+                backward = perturbed.log_at_most(table, x[there], x[here])
                 transition[here, there] = 0.5 * min(1.0, math.exp(forward - backward))
         transition[here, here] = 1 - transition[here].sum()
     law = np.linalg.matrix_power(transition, 60)[3]

@@ -73,7 +73,7 @@ def test_one_step_density_equals_its_definition(scale):
     rng, table = np.random.default_rng(1), TABLE.upto(4000)
     for _ in range(150):
         theirs, ours = random_estimate(rng, scale), random_estimate(rng, scale)
-        got, want = perturbed.log_at_most(table, *theirs, *ours), naive_at_most(theirs, ours)
+        got, want = perturbed.log_at_most(table, theirs, ours), naive_at_most(theirs, ours)
         assert math.exp(got) == pytest.approx(math.exp(want), rel=1e-9, abs=1e-300)
 
 
@@ -83,7 +83,7 @@ def test_one_step_density_of_a_decision_against_itself_is_a_tie():
     for _ in range(200):
         one = random_estimate(rng, 1.1)
         tie = (binom.pmf(np.arange(one[2] + 1), one[2], 0.5) ** 2).sum()
-        assert math.exp(perturbed.log_at_most(table, *one, *one)) == pytest.approx((1 + tie) / 2, rel=1e-10)
+        assert math.exp(perturbed.log_at_most(table, one, one)) == pytest.approx((1 + tie) / 2, rel=1e-10)
 
 
 def test_one_step_density_where_almost_nothing_is_known():
@@ -92,19 +92,19 @@ def test_one_step_density_where_almost_nothing_is_known():
     known = (0.6, math.log(50.0), 55)
     for log_eta in (-270.0, -800.0):
         better, worse = (0.7, log_eta, 1), (0.5, log_eta, 1)
-        assert math.exp(perturbed.log_at_most(table, *worse, *known)) == pytest.approx(
+        assert math.exp(perturbed.log_at_most(table, worse, known)) == pytest.approx(
             0.5 * (1 if 0.5 <= 0.6 else 0), rel=1e-12
         )  # its coin shows 0
         # Y = 0.7 + (0 or e^270): the known one is below it if the coin shows 1, else as its own law says.
         tail = binom.cdf(math.floor(50 * 0.1), 55, 0.5)
-        assert math.exp(perturbed.log_at_most(table, *known, *better)) == pytest.approx(0.5 + 0.5 * tail, rel=1e-9)
-        assert perturbed.log_at_most(table, *known, *worse) == pytest.approx(
+        assert math.exp(perturbed.log_at_most(table, known, better)) == pytest.approx(0.5 + 0.5 * tail, rel=1e-9)
+        assert perturbed.log_at_most(table, known, worse) == pytest.approx(
             math.log(0.5), rel=1e-12
         )  # floor(-tiny) = -1
     unknown = (0.0, -math.inf, 0)
-    assert perturbed.log_at_most(table, *known, *unknown) == 0.0
-    assert perturbed.log_at_most(table, *unknown, *known) == -math.inf
-    assert perturbed.log_at_most(table, *unknown, *unknown) == 0.0
+    assert perturbed.log_at_most(table, known, unknown) == 0.0
+    assert perturbed.log_at_most(table, unknown, known) == -math.inf
+    assert perturbed.log_at_most(table, unknown, unknown) == 0.0
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.1, 8.1])
@@ -115,7 +115,7 @@ def test_direct_full_density_equals_its_definition(scale):
             others, plays = random_history(rng, n, scale, high=4.0)
             ours = random_estimate(rng, scale, high=4.0)
             got, want = (
-                perturbed.log_direct_density(table, *ours, *arrays(others), plays),
+                perturbed.log_direct_density(table, ours, (*arrays(others), plays)),
                 naive_density(ours, others, plays),
             )
             assert got == want or abs(got - want) <= 1e-9 * max(1.0, abs(want))
@@ -134,13 +134,12 @@ def test_tabulated_density_changes_no_acceptance_probability_by_more_than_two_pe
     for _ in range(6):
         others, plays = random_history(rng, n, scale, low=0.0, high=rng.choice([2.0, 5.0, 6.5]))
         centers, log_etas, flips = arrays(others)
-        grid = perturbed.tabulate(table, centers, log_etas, flips, plays)
-        coarse = np.flatnonzero(flips <= perturbed.COARSE)
+        rivals = (centers, log_etas, flips, plays)
+        grid = perturbed.tabulate(table, rivals)
         candidates = [random_estimate(rng, scale, *bounds) for bounds in [(-300, 0), *[(0, 6.5)] * 12]]
         candidates += [(center + rng.normal(0, 0.02), log_eta, n) for center, log_eta, n in others[:8]]
-        exact = [perturbed.log_direct_density(table, *x, centers, log_etas, flips, plays) for x in candidates]
-        given = (centers, log_etas, flips, plays, coarse, *grid)
-        fast = [perturbed.log_tabulated_density(table, *x, *given) for x in candidates]
+        exact = [perturbed.log_direct_density(table, x, rivals) for x in candidates]
+        fast = [perturbed.log_tabulated_density(table, x, rivals, grid) for x in candidates]
         for i in range(len(candidates)):
             for j in range(len(candidates)):
                 worst = max(worst, abs(acceptance(exact[i], exact[j]) - acceptance(fast[i], fast[j])))
@@ -154,13 +153,13 @@ def test_tabulated_density_on_a_real_history():
     values, log_etas = estimate[0], estimate[5]
     flips = np.array([perturbed.flips_of(e, 1.1) for e in log_etas])
     others = (values, log_etas, flips, history.plays.rows)
-    grid, coarse = perturbed.tabulate(table, *others), np.flatnonzero(flips <= perturbed.COARSE)
+    grid = perturbed.tabulate(table, others)
     rng, pairs = np.random.default_rng(0), []
     for _ in range(60):
         point = rng.uniform(*learner._bounds)[None]
-        x = chains.perturbed_at(point, 0, 1.1, 0.0, term, *history.arrays())
-        fast = perturbed.log_tabulated_density(table, *x, *others, coarse, *grid)
-        pairs.append((perturbed.log_direct_density(table, *x, *others), fast))
+        x = chains.perturbed_at(point, 0, 1.1, 0.0, term, history.arrays())
+        fast = perturbed.log_tabulated_density(table, x, others, grid)
+        pairs.append((perturbed.log_direct_density(table, x, others), fast))
     worst = max(abs(acceptance(a[0], b[0]) - acceptance(a[1], b[1])) for a in pairs for b in pairs)
     assert worst <= 0.02
     assert any(a != b for a, b in pairs)  # the table was used

@@ -13,6 +13,7 @@ from randomist.experiments.comparison import mean_interval
 # Okabe and Ito's colours, which the colour-blind can tell apart, and line styles for those who print in grey.
 COLOURS = ("#7f7f7f", "#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 STYLES = (":", "--", "-", "-", "-.", "--", "-.", ":")
+SKIPPED = 9  # episodes before the curves begin: the average of so few says nothing, and its intervals hide the rest
 
 
 def draw(results: Mapping[str, Mapping[str, Sequence[Result]]], path: Path) -> None:
@@ -27,15 +28,16 @@ def draw(results: Mapping[str, Mapping[str, Sequence[Result]]], path: Path) -> N
     grid = figure.subplots(tall, wide, squeeze=False).ravel()
     methods = list(dict.fromkeys(method for runs in results.values() for method in runs))
     for axes, (title, by_method) in zip(grid, results.items(), strict=False):
+        shown = slice(min(SKIPPED, min(len(runs[0].payoffs) for runs in by_method.values()) - 1), None)
         for method, runs in by_method.items():
             mean, half = mean_interval(np.stack([run.average for run in runs]))
-            look = methods.index(method)
-            episodes = np.arange(1, len(mean) + 1)
-            axes.plot(episodes, mean, STYLES[look % 8], color=COLOURS[look % 8], label=method, linewidth=1.5)
-            axes.fill_between(episodes, mean - half, mean + half, color=COLOURS[look % 8], alpha=0.12, linewidth=0)
-        finals = np.concatenate([runs[0].average[-1:] for runs in by_method.values()])
-        best = max(np.mean([run.average for run in runs], axis=0).max() for runs in by_method.values())
-        axes.set_ylim(finals.min() - 0.5 * (best - finals.min()), best + 0.1 * (best - finals.min()))
+            episodes, look = np.arange(1, len(mean) + 1), methods.index(method) % len(COLOURS)
+            colour, low, high = COLOURS[look], mean - half, mean + half
+            axes.plot(episodes[shown], mean[shown], STYLES[look], color=colour, label=method, linewidth=1.5)
+            axes.fill_between(episodes[shown], low[shown], high[shown], color=colour, alpha=0.1, linewidth=0)
+        last = [np.mean([run.average[-1] for run in runs]) for runs in by_method.values()]
+        height = max(last) - min(last) or 1.0  # the floor and the best fill two thirds of it; what begins lower is cut
+        axes.set_ylim(min(last) - 0.4 * height, max(last) + 0.1 * height)
         axes.set(title=title, xlabel="episodes", xscale="log")
     for axes in grid[len(results) :]:
         axes.set_axis_off()

@@ -76,7 +76,7 @@ class BoxHistory:
         if not len(self):
             nothing, unknown = np.zeros(len(points)), np.full(len(points), np.inf)
             return Estimates(nothing, nothing, unknown, unknown, nothing.astype(np.int64), nothing, -unknown)
-        value, log_effective, coverage = continuum.estimate_at(points, term, *self.arrays())
+        value, log_effective, coverage = continuum.estimate_at(points, term, self.arrays())
         log_term = math.log(term)
         threshold = len(self) * np.exp(np.minimum(-0.5 * (log_effective + log_term), LOG_HUGE))
         width = np.exp(np.minimum(0.5 * (log_term - log_effective), LOG_HUGE))
@@ -85,8 +85,8 @@ class BoxHistory:
         effective = np.maximum(np.exp(log_effective), plays)
         return Estimates(value, effective, threshold, width, plays, coverage, log_effective)
 
-    def arrays(self) -> tuple[Array, Array, Array, int, Array, Array, int]:
-        """What the kernels take: mediators, log mixture, payoffs, how many; decisions, plays, how many."""
+    def arrays(self) -> continuum.Samples:
+        """What the kernels take."""
         return (
             self.mediators.array,
             self.log_mixture.array,

@@ -15,7 +15,6 @@ if TYPE_CHECKING:  # plotly, polars and matplotlib are loaded by the commands th
     from randomist.experiments.claims import Claim
     from randomist.experiments.runner import Engine
     from randomist.experiments.specs import Cell
-    from randomist.experiments.store import Store
 
 Out = Annotated[Path, typer.Option("--out", help="Folder of results, figures and the report.")]
 EngineName = Annotated[str, typer.Option("--engine", help="loky (processes of this machine), ray or dask (a cluster).")]
@@ -74,11 +73,10 @@ def experiment(
     store = Store(folder, read_experiment(file))
     with progress(len(store.missing(retry)), "runs") as advance:
         failures = run_experiment(store, jobs=jobs, engine=_engine(engine), retry=retry, progress=lambda _: advance())
-    if not store.missing():
-        figures = draw([store], store.folder)
-        page, _ = write_report(store.folder, [store], [])
-        out.print(f"report: {page}")
-        out.print(f"figure: {figures[0]}")
+    for path in draw([store], store.folder):
+        out.print(f"figure: {path}")
+    page, _ = write_report(store.folder, [store], [])
+    out.print(f"report: {page}")
     out.print(f"runs: {store.runs}")
     _end(failures)
 
@@ -86,12 +84,9 @@ def experiment(
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that --out wrote.")]) -> None:
     """Write the report of the finished experiments in a folder anew."""
-    from randomist.experiments.report import write_report
-    from randomist.experiments.reproduce import find_stores
+    from randomist.experiments.reproduce import conclude, find_stores
 
-    stores = [store for store in find_stores(folder) if not store.missing()]
-    claims = [claim for store in stores for claim in _claims(store)]
-    page, _ = write_report(folder, stores, sorted(claims, key=lambda claim: claim.number))
+    _, page = conclude(find_stores(folder), folder)
     out.print(f"report: {page}")
 
 
@@ -100,7 +95,7 @@ def plot(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder th
     """Draw the figures of the finished experiments in a folder anew."""
     from randomist.experiments.reproduce import draw, find_stores
 
-    for path in draw([store for store in find_stores(folder) if not store.missing()], folder / "figures"):
+    for path in draw(find_stores(folder), folder / "figures"):
         out.print(f"figure: {path}")
 
 
@@ -118,13 +113,6 @@ def claims_table(claims: list[Claim]) -> Table:
             if check.verdict != "held":
                 table.add_row(f"   {check.text}: {check.statistic}", f"[{colours[check.verdict]}]{check.verdict}[/]")
     return table
-
-
-def _claims(store: Store) -> list[Claim]:
-    from randomist.experiments.claims import CLAIMS
-
-    evaluate = CLAIMS.get(store.experiment.name)
-    return evaluate(store) if evaluate is not None else []
 
 
 def _engine(name: str) -> Engine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,16 @@ class Chains:
     low: Array
     high: Array
     std: Array
+
+    def state(self) -> dict[str, Any]:
+        """Plain lists, for JSON."""
+        return {name: _plain(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Chains:
+        early, late = ([np.array(path) for path in state[part]] for part in ("early", "late"))
+        low, high, std = (np.array(state[name]) for name in ("low", "high", "std"))
+        return cls(early, late, state["early_rounds"], state["late_rounds"], low, high, std)
 
     def distances(self, paths: list[Array]) -> Array:
         """How far each chain travelled from its start to its end, in units of the std.  (n,)"""
@@ -56,3 +67,9 @@ def record_chains(seed: int = 0) -> Chains:
         task.space.high,
         np.asarray(task.space.family.std),
     )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    return value.tolist() if isinstance(value, np.ndarray) else value

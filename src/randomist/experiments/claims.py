@@ -16,6 +16,7 @@ import numpy as np
 from scipy import stats
 
 from randomist.experiments import paper
+from randomist.experiments.chains import Chains
 from randomist.experiments.contenders import PAPER_CONTENDERS, Contender
 from randomist.experiments.specs import TaskSpec
 from randomist.experiments.store import Store
@@ -47,7 +48,7 @@ class Claim:
     @property
     def verdict(self) -> Verdict:
         verdicts = {check.verdict for check in self.checks}
-        return "did not hold" if "did not hold" in verdicts else "unclear" if "unclear" in verdicts else "held"
+        return "did not hold" if "did not hold" in verdicts else "held" if verdicts == {"held"} else "unclear"
 
     def state(self) -> dict[str, Any]:
         return {
@@ -241,10 +242,13 @@ def cartpole_claims(store: Store) -> list[Claim]:
     ]
 
 
-def chain_claims(early: Array, late: Array) -> list[Claim]:
-    """Claim 7: how far chains travel, in units of the proposal's std, in rounds 2-6 and 501-505."""
+def chain_claims(recorded: Sequence[Chains]) -> list[Claim]:
+    """Claim 7: how far chains travel from start to end, in units of the proposal's std, early and late in a run."""
+    early, late = (
+        np.concatenate([run.distances(getattr(run, part)) for run in recorded]) for part in ("early", "late")
+    )
     ratio = float(np.median(late) / np.median(early))
-    statistic = f"median distance {np.median(early):.3g} against {np.median(late):.3g} std"
+    statistic = f"median distance {np.median(early):.3g} against {np.median(late):.3g} std, {len(recorded)} runs"
     return [
         Claim(
             7,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from randomist.errors import ParameterError
 from randomist.experiments import paper
@@ -16,7 +15,7 @@ from randomist.experiments.figures import Panel, chains_figure, curves_figure, g
 from randomist.experiments.report import write_report
 from randomist.experiments.runner import Engine, run_experiment
 from randomist.experiments.specs import Cell, read_experiment
-from randomist.experiments.store import Store
+from randomist.experiments.store import Store, write_whole
 
 CHAIN_SEEDS = 5
 
@@ -53,24 +52,30 @@ def reproduce(
     failures: dict[Cell, str] = {}
     for store in stores:
         failures |= run_experiment(store, jobs=jobs, engine=engine, retry=retry, progress=progress)
-    whole = [store for store in stores if not store.missing()]
-    claims = [claim for store in whole for claim in CLAIMS[store.experiment.name](store)]
-    figures = draw(whole, out / "figures")
-    chains: Chains | None = None
     if "chains" in parts:
-        recorded = [record_chains(seed) for seed in range(CHAIN_SEEDS)]
-        chains = recorded[0]
-        early, late = (
-            np.concatenate([one.distances(getattr(one, which)) for one in recorded]) for which in ("early", "late")
-        )
-        claims += chain_claims(early, late)
-        figures += _both(out / "figures" / "figure-4-chains")
-        chains_figure(chains, figures[-2:])
-    if "grid" in parts:
-        figures += _both(out / "figures" / "figure-5-grid")
-        grid_figure(figures[-2:])
-    report, _ = write_report(out, whole, sorted(claims, key=lambda claim: claim.number), chains=chains)
+        recorded = [record_chains(seed).state() for seed in range(CHAIN_SEEDS)]
+        write_whole(out / "chains.json", json.dumps(recorded).encode())
+    figures = draw(stores, out / "figures") + draw_extra(out, parts)
+    claims, report = conclude(stores, out)
     return Reproduction(claims, failures, figures, report)
+
+
+def conclude(stores: Sequence[Store], out: Path) -> tuple[list[Claim], Path]:
+    """Claims and report from what lies in a folder."""
+    finished = [store for store in stores if not store.missing()]
+    claims = [claim for store in finished if (name := store.experiment.name) in CLAIMS for claim in CLAIMS[name](store)]
+    recorded = read_chains(out)
+    if recorded:
+        claims += chain_claims(recorded)
+    claims.sort(key=lambda claim: claim.number)
+    report, _ = write_report(out, stores, claims, chains=recorded[0] if recorded else None)
+    return claims, report
+
+
+def read_chains(out: Path) -> list[Chains]:
+    """The chains that were recorded into a folder, one per seed; none if they were not."""
+    path = out / "chains.json"
+    return [Chains.from_state(state) for state in json.loads(path.read_text())] if path.exists() else []
 
 
 FIGURES = {
@@ -85,10 +90,24 @@ def draw(stores: Sequence[Store], folder: Path) -> list[Path]:
     """One figure per finished experiment, as PNG and PDF."""
     paths: list[Path] = []
     for store in stores:
+        if store.missing():
+            continue
         spec = store.experiment
         paths += _both(folder / FIGURES.get(spec.name, spec.name))
         caption = f"{spec.seeds} runs, mean and 95% t-interval; {store.folder.name}/spec.toml"
         curves_figure([panel_of(store, i) for i in range(len(spec.tasks))], paths[-2:], caption)
+    return paths
+
+
+def draw_extra(out: Path, parts: Sequence[str] = paper.PARTS) -> list[Path]:
+    """Figure 4, where chains were recorded, and the right half of Figure 5."""
+    paths: list[Path] = []
+    if "chains" in parts and (recorded := read_chains(out)):
+        paths += _both(out / "figures" / "figure-4-chains")
+        chains_figure(recorded[0], paths[-2:])
+    if "grid" in parts:
+        paths += _both(out / "figures" / "figure-5-grid")
+        grid_figure(paths[-2:])
     return paths
 
 

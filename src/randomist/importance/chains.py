@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from randomist.importance.coins import Coins
-from randomist.importance.continuum import cut_at, log_effective_at, sums_at
+from randomist.importance.continuum import Samples, cut_at, log_effective_at, sums_at
 from randomist.importance.kernels import LOG_HUGE
 from randomist.importance.perturbed import (
-    COARSE,
+    Perturbed,
     flips_of,
     log_at_most,
     log_direct_density,
@@ -30,24 +30,10 @@ Accepted: TypeAlias = NDArray[np.bool_]
 
 
 @numba.njit(cache=True)
-def perturbed_at(
-    points: Array,
-    n: int,
-    scale: float,
-    bias: float,
-    term: float,
-    mediators: Array,
-    log_mixture: Array,
-    payoffs: Array,
-    told: int,
-    decisions: Array,
-    plays: Array,
-    used: int,
-) -> tuple[float, float, int]:
+def perturbed_at(points: Array, n: int, scale: float, bias: float, term: float, samples: Samples) -> Perturbed:
     """(c, log η, ⌈a η⌉) of a decision: c = J̌ + b, b the given multiple of sqrt(α log t / η)."""
-    log_effective = log_effective_at(points, n, decisions, plays, used)
-    cut = cut_at(log_effective, term)
-    value = sums_at(points, n, cut, mediators, log_mixture, payoffs, told)[1]
+    log_effective = log_effective_at(points, n, samples)
+    value = sums_at(points, n, cut_at(log_effective, term), samples)[1]
     return shifted(value, log_effective, bias, term), log_effective, flips_of(log_effective, scale)
 
 
@@ -77,13 +63,7 @@ def one_step_chain(
     scale: float,
     bias: float,
     term: float,
-    mediators: Array,
-    log_mixture: Array,
-    payoffs: Array,
-    told: int,
-    decisions: Array,
-    plays: Array,
-    used: int,
+    samples: Samples,
     coins: Coins,
 ) -> tuple[Array, Accepted]:
     """Accept x_p at x_m with probability g(x_p | x_m) / g(x_m | x_p), g(x | x') = P(Y_x' <= Y_x).
@@ -94,17 +74,15 @@ def one_step_chain(
     path, proposal = np.empty((steps + 1, d)), np.empty((1, d))
     accepted = np.zeros(steps, np.bool_)
     path[0] = start
-    here = perturbed_at(path, 0, scale, bias, term, mediators, log_mixture, payoffs, told, decisions, plays, used)
+    here = perturbed_at(path, 0, scale, bias, term, samples)
     for step in range(steps):
         proposal[0] = path[step] + normals[step]
         path[step + 1] = path[step]
         if not _inside(proposal, 0, low, high):
             continue
-        there = perturbed_at(
-            proposal, 0, scale, bias, term, mediators, log_mixture, payoffs, told, decisions, plays, used
-        )
-        forward = log_at_most(coins, *here, *there)
-        backward = log_at_most(coins, *there, *here)
+        there = perturbed_at(proposal, 0, scale, bias, term, samples)
+        forward = log_at_most(coins, here, there)
+        backward = log_at_most(coins, there, here)
         if _accept(uniforms[step], forward, backward):
             accepted[step] = True
             path[step + 1] = proposal[0]
@@ -122,13 +100,7 @@ def full_chain(
     scale: float,
     bias: float,
     term: float,
-    mediators: Array,
-    log_mixture: Array,
-    payoffs: Array,
-    told: int,
-    decisions: Array,
-    plays: Array,
-    used: int,
+    samples: Samples,
     values: Array,
     log_effectives: Array,
     exact: bool,
@@ -139,15 +111,13 @@ def full_chain(
     values, log_effectives: (used,), J̌ and log η of the distinct played decisions.
     """
     steps, d = normals.shape
+    plays, used = samples[5], samples[6]
     centers, flips = np.empty(used), np.empty(used, np.int64)
     for j in range(used):
         centers[j] = shifted(values[j], log_effectives[j], bias, term)
         flips[j] = flips_of(log_effectives[j], scale)
-    counts = plays[:used]
-    coarse = np.flatnonzero(flips <= COARSE)
-    low_y, step_y, grid = 0.0, 1.0, np.empty(0)
-    if not exact:
-        low_y, step_y, grid = tabulate(coins, centers, log_effectives, flips, counts)
+    rivals = (centers, log_effectives, flips, plays[:used])
+    grid = (0.0, 1.0, np.empty(0), np.empty(0, np.int64)) if exact else tabulate(coins, rivals)
     path, proposal = np.empty((steps + 1, d)), np.empty((1, d))
     accepted = np.zeros(steps, np.bool_)
     path[0] = start
@@ -160,16 +130,8 @@ def full_chain(
             path[step + 1] = path[step]
             if not _inside(proposal, 0, low, high):
                 continue
-        center, log_effective, n = perturbed_at(
-            proposal, 0, scale, bias, term, mediators, log_mixture, payoffs, told, decisions, plays, used
-        )
-        if exact:
-            there = log_direct_density(coins, center, log_effective, n, centers, log_effectives, flips, counts)
-        else:
-            there = log_tabulated_density(
-                coins, center, log_effective, n, centers, log_effectives, flips, counts,
-                coarse, low_y, step_y, grid,
-            )  # fmt: skip
+        x = perturbed_at(proposal, 0, scale, bias, term, samples)
+        there = log_direct_density(coins, x, rivals) if exact else log_tabulated_density(coins, x, rivals, grid)
         if step < 0:
             density = there
         elif _accept(uniforms[step], there, density):

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from randomist.importance.kernels import LOG_HUGE, WILD
 
 Array: TypeAlias = NDArray[np.float64]
+# What a history hands to kernels: mediators, log mixture, payoffs and how many; distinct decisions, plays and how many.
+Samples: TypeAlias = tuple[Array, Array, Array, int, Array, Array, int]
 
 
 @numba.njit(cache=True)
@@ -54,11 +56,12 @@ def mixture_at(mediators: Array, i: int, decisions: Array, plays: Array, used: i
 
 
 @numba.njit(cache=True)
-def log_effective_at(points: Array, n: int, decisions: Array, plays: Array, used: int) -> float:
+def log_effective_at(points: Array, n: int, samples: Samples) -> float:
     """log η(x_n) = log Σ_j T_j exp(-|x_n - x_j|²), without underflow.
 
     The plain sum serves unless it is too small for float64; then the nearest decision's term is factored out.
     """
+    _, _, _, _, decisions, plays, used = samples
     total, nearest = 0.0, math.inf
     for j in range(used):
         distance = squared_distance(points, n, decisions, j)
@@ -76,10 +79,9 @@ def log_effective_at(points: Array, n: int, decisions: Array, plays: Array, used
 
 
 @numba.njit(cache=True)
-def sums_at(
-    points: Array, n: int, cut: float, mediators: Array, log_mixture: Array, payoffs: Array, told: int
-) -> tuple[float, float]:
+def sums_at(points: Array, n: int, cut: float, samples: Samples) -> tuple[float, float]:
     """Σ_i min(M, ω)/m and Σ_i min(M, ω) y / m at one decision; `cut` is M/m."""
+    mediators, log_mixture, payoffs, told, _, _, _ = samples
     coverage = value = 0.0
     log_cut = math.log(cut)
     for i in range(told):
@@ -98,22 +100,11 @@ def cut_at(log_effective: float, term: float) -> float:
 
 
 @numba.njit(cache=True)
-def estimate_at(
-    points: Array,
-    term: float,
-    mediators: Array,
-    log_mixture: Array,
-    payoffs: Array,
-    told: int,
-    decisions: Array,
-    plays: Array,
-    used: int,
-) -> tuple[Array, Array, Array]:
-    """J̌, log η and coverage at every point, told > 0: O(n t d).  (n, d) -> (n,), (n,), (n,)"""
+def estimate_at(points: Array, term: float, samples: Samples) -> tuple[Array, Array, Array]:
+    """J̌, log η and coverage at every point, of a history that is not empty: O(n t d).  (n, d) -> (n,), (n,), (n,)"""
     n = points.shape[0]
     value, log_effective, coverage = np.empty(n), np.empty(n), np.empty(n)
     for k in range(n):
-        log_effective[k] = log_effective_at(points, k, decisions, plays, used)
-        cut = cut_at(log_effective[k], term)
-        coverage[k], value[k] = sums_at(points, k, cut, mediators, log_mixture, payoffs, told)
+        log_effective[k] = log_effective_at(points, k, samples)
+        coverage[k], value[k] = sums_at(points, k, cut_at(log_effective[k], term), samples)
     return value, log_effective, coverage

@@ -24,6 +24,9 @@ from randomist.importance.kernels import LOG_HUGE
 
 Array: TypeAlias = NDArray[np.float64]
 Flips: TypeAlias = NDArray[np.int64]
+Perturbed: TypeAlias = tuple[float, float, int]  # c, log η, n
+Rivals: TypeAlias = tuple[Array, Array, Flips, Array]  # the same of the distinct played decisions, and their plays
+Grid: TypeAlias = tuple[float, float, Array, Flips]  # first y, cell width, values at nodes; rivals that are not in it
 
 CELLS = 4096  # of the grid
 FEW = 2**16  # evaluations of G that are cheaper than a table, and exact
@@ -49,16 +52,10 @@ def below(log_effective_j: float, distance: float) -> float:
 
 
 @numba.njit(cache=True)
-def log_at_most(
-    coins: Coins,
-    center_j: float,
-    log_effective_j: float,
-    flips_j: int,
-    center: float,
-    log_effective: float,
-    flips: int,
-) -> float:
+def log_at_most(coins: Coins, theirs: Perturbed, ours: Perturbed) -> float:
     """log P(Y_j <= Y) = log Σ_i g(i) G_j(⌊(η_j/η) i + η_j (c - c_j)⌋)."""
+    center_j, log_effective_j, flips_j = theirs
+    center, log_effective, flips = ours
     if log_effective == -math.inf:
         return 0.0
     if log_effective_j == -math.inf:
@@ -82,15 +79,9 @@ def log_at_most(
 
 
 @numba.njit(cache=True)
-def log_product(
-    coins: Coins,
-    y: float,
-    centers: Array,
-    log_effectives: Array,
-    flips: Flips,
-    plays: Array,
-) -> float:
+def log_product(coins: Coins, y: float, rivals: Rivals) -> float:
     """log Π_j G_j(y)^T_j over the distinct played decisions."""
+    centers, log_effectives, flips, plays = rivals
     total = 0.0
     for j in range(centers.shape[0]):
         k = np.floor(below(log_effectives[j], y - centers[j]))
@@ -101,17 +92,10 @@ def log_product(
 
 
 @numba.njit(cache=True)
-def log_direct_density(
-    coins: Coins,
-    center: float,
-    log_effective: float,
-    flips_x: int,
-    centers: Array,
-    log_effectives: Array,
-    flips: Flips,
-    plays: Array,
-) -> float:
+def log_direct_density(coins: Coins, ours: Perturbed, rivals: Rivals) -> float:
     """log g†(x) by its definition: every support point of x against every played decision."""
+    center, log_effective, flips_x = ours
+    centers, log_effectives, flips, plays = rivals
     if log_effective == -math.inf:
         return 0.0
     _, table, offsets, first_k = coins
@@ -144,20 +128,15 @@ def log_direct_density(
 
 
 @numba.njit(cache=True)
-def tabulate(
-    coins: Coins,
-    centers: Array,
-    log_effectives: Array,
-    flips: Flips,
-    plays: Array,
-) -> tuple[float, float, Array]:
-    """log Π_j G_j on a grid, over the decisions with more than COARSE coins: (first y, cell width, values at nodes).
+def tabulate(coins: Coins, rivals: Rivals) -> Grid:
+    """log Π_j G_j on a grid, over the decisions with more than COARSE coins.
 
     Each G_j is a step function: what it gains at a step is added to the first node at or above it, and summing these
     gains from the top, where the product is 1, gives every node its exact value at the cost of one operation per step.
     The grid ends where some G_j leaves its table; there it is e^-200.
     """
     _, table, offsets, first_k = coins
+    centers, log_effectives, flips, plays = rivals
     low, high = -math.inf, -math.inf
     for j in range(centers.shape[0]):
         if flips[j] > COARSE:
@@ -187,25 +166,16 @@ def tabulate(
         gain = values[q]
         values[q] = -above
         above += gain
-    return low, step, values
+    return low, step, values, np.flatnonzero(flips <= COARSE)
 
 
 @numba.njit(cache=True)
-def log_tabulated_product(
-    coins: Coins,
-    y: float,
-    centers: Array,
-    log_effectives: Array,
-    flips: Flips,
-    plays: Array,
-    coarse: Flips,
-    low: float,
-    step: float,
-    values: Array,
-) -> float:
+def log_tabulated_product(coins: Coins, y: float, rivals: Rivals, grid: Grid) -> float:
     """log Π_j G_j(y): interpolated for the finer decisions, by definition for the coarse ones and below the grid."""
+    centers, log_effectives, flips, plays = rivals
+    low, step, values, coarse = grid
     if y < low:
-        return log_product(coins, y, centers, log_effectives, flips, plays)
+        return log_product(coins, y, rivals)
     position, total = (y - low) / step, 0.0
     if position < CELLS:
         q = int(position)
@@ -217,23 +187,12 @@ def log_tabulated_product(
 
 
 @numba.njit(cache=True)
-def log_tabulated_density(
-    coins: Coins,
-    center: float,
-    log_effective: float,
-    flips_x: int,
-    centers: Array,
-    log_effectives: Array,
-    flips: Flips,
-    plays: Array,
-    coarse: Flips,
-    low: float,
-    step: float,
-    values: Array,
-) -> float:
+def log_tabulated_density(coins: Coins, ours: Perturbed, rivals: Rivals, grid: Grid) -> float:
     """log g†(x) with the tabulated product; exactly, where x has so few support points that this is cheaper."""
+    center, log_effective, flips_x = ours
+    centers = rivals[0]
     if (flips_x + 1) * centers.shape[0] <= FEW:
-        return log_direct_density(coins, center, log_effective, flips_x, centers, log_effectives, flips, plays)
+        return log_direct_density(coins, ours, rivals)
     width = math.exp(-log_effective)
     largest, total = -math.inf, 0.0
     lowest = np.max(centers)  # below it some G_j is 0
@@ -241,7 +200,7 @@ def log_tabulated_density(
         y = center + i * width
         if y < lowest:
             break
-        product = log_tabulated_product(coins, y, centers, log_effectives, flips, plays, coarse, low, step, values)
+        product = log_tabulated_product(coins, y, rivals, grid)
         term = log_mass(coins[0], flips_x, i) + product
         if term > largest:
             total = total * math.exp(largest - term) + 1.0

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from randomist.importance import kernels
-from randomist.importance.continuum import squared_distance
+from randomist.importance.continuum import Samples, squared_distance
 from randomist.importance.kernels import WILD
 
 Array: TypeAlias = NDArray[np.float64]
@@ -56,9 +56,9 @@ class Rows:
         )
         self.told += 1
 
-    def replaced(self, points: Array, history: tuple[Array, Array, Array, int, Array, Array, int]) -> Rows:
+    def replaced(self, points: Array, samples: Samples) -> Rows:
         """Other decisions for the same samples."""
-        mediators, _, _, _, decisions, plays, distinct = history
+        mediators, _, _, _, decisions, plays, distinct = samples
         rows = Rows(self.points.shape[1], len(points), self.ratios.shape[1])
         rows.own, rows.told = self.own, self.told
         for point in points:

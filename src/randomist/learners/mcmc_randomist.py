@@ -82,7 +82,7 @@ class MCMCRandomist(BoxLearner):
         if not self.told:  # nothing is known of any decision: all of the box is equally likely
             return _free_walk(start, normals, *self._bounds)
         a, term = self.perturbation_scale, self._term()
-        given = (start, normals, uniforms, *self._bounds, a, self._bias, term, *history.arrays())
+        given = (start, normals, uniforms, *self._bounds, a, self._bias, term, history.arrays())
         coins = TABLE.upto(math.ceil(a * self.told) + 1)
         if self.density == "one-step":
             return one_step_chain(*given, coins)
