@@ -49,7 +49,9 @@ def make_learner(learner: LearnerLike, task: Task, seed: int, space: Space | Non
             raise ParameterError(f"unknown learner {learner!r}; known learners: {', '.join(LEARNERS)}")
         learner = LEARNERS[learner]
     if space is None:
-        raise TaskError(f"task {task.id!r} does not fix where to search; pass space=Box(family, low, high) or a Finite")
+        raise TaskError(
+            f"task {task.id!r} does not fix where to search; give low, high and std to the task, or space= a Box or a Finite"
+        )
     if isinstance(learner, type) and issubclass(learner, Learner):
         known = {entry.name for entry in fields(learner)} - {"space"}
         if unknown := set(settings) - known:

@@ -14,12 +14,12 @@ from randomist.cli.app import Jobs, app, out, progress
 from randomist.errors import ParameterError
 from randomist.experiments.comparison import compare as run_comparison
 from randomist.experiments.comparison import mean_interval
-from randomist.experiments.contenders import PAPER_CONTENDERS, Contender, parse_settings
+from randomist.experiments.contenders import BOX_CONTENDERS, PAPER_CONTENDERS, Contender, parse_settings
 from randomist.learners import LEARNERS, BoxLearner, FiniteLearner
 from randomist.policies import load_policy, save_policy
 from randomist.rollout import rollout
 from randomist.simulation import run_all
-from randomist.spaces import Box
+from randomist.spaces import Box, Finite
 from randomist.tasks import ControlTask, GymnasiumTask, Task
 from randomist.tasks import base as tasks
 
@@ -73,12 +73,14 @@ def run(
     summary["clipped"] = sum(one.clipped for one in runs)
     summary["failed"] = sum(len(one.failures) for one in runs)
     if save is not None and isinstance(problem, ControlTask):
-        best = runs[int(np.nanargmax(final))]
+        best = runs[int(np.nanargmax(final))].recommendation
+        if isinstance(problem.space, Finite) and problem.space.points is not None:
+            best = problem.space.points[best]  # what is played is where the decision lies
         save.parent.mkdir(parents=True, exist_ok=True)
         save_policy(
             save,
             problem.policy,
-            np.ravel(best.recommendation),
+            np.ravel(best),
             task=task,
             settings=parse_settings(_pairs(context.args)),
         )
@@ -93,6 +95,8 @@ def run(
             interval = f" ± {half:.4g} (95%)" if seeds > 1 else ""
             out.print(f"  {name.replace('_', ' '):15s} {mean:.6g}{interval}")
     out.print(f"  {'recommended':15s} {_shorten(summary['recommendations'])}")
+    if save is not None:
+        out.print(f"  {'saved':15s} {save}")
     if summary["clipped"]:
         out.print(f"  {'clipped':15s} {summary['clipped']} payoffs were outside the range {problem.payoff_range}")
     if summary["failed"]:
@@ -128,7 +132,8 @@ def compare(
     if figure.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise ParameterError(f"--figure must end in .png, .pdf or .svg, got {str(figure)!r}")
     problem = _task(task, context.args)
-    contenders = [Contender.parse(text) for text in learner] if learner else list(PAPER_CONTENDERS)
+    usual = BOX_CONTENDERS if isinstance(problem.space, Box) else PAPER_CONTENDERS
+    contenders = [Contender.parse(text) for text in learner] if learner else list(usual)
     with progress(len(contenders) * seeds, "runs") as advance:
         comparisons = run_comparison(
             [(_title(task, context.args), problem)],

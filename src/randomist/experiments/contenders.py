@@ -72,3 +72,10 @@ PAPER_CONTENDERS = (
     Contender("phe"),
     Contender("thompson"),
 )
+
+BOX_CONTENDERS = (
+    Contender("mcmc-randomist", {"density": "one-step"}),
+    Contender("grid-optimist", {"kappa": 4.0}),
+    Contender("pgpe"),
+    Contender("pois"),
+)

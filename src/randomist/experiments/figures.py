@@ -86,7 +86,7 @@ def curves_figure(panels: Sequence[Panel], paths: Sequence[Path], caption: str =
     columns = min(2, len(panels))
     rows = math.ceil(len(panels) / columns)
     with plt.rc_context(STYLE):
-        size = (3.4 * columns, 2.35 * rows + 0.75)
+        size = (3.4 * columns, 2.35 * rows + 0.75) if len(panels) > 1 else (6.8, 2.9)
         figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, sharey=True)
         for axis, panel in zip(axes.flat, panels, strict=False):
             _panel(axis, panel)
@@ -102,14 +102,19 @@ def curves_figure(panels: Sequence[Panel], paths: Sequence[Path], caption: str =
         named = {
             label: line for axis in axes.flat for line, label in zip(*axis.get_legend_handles_labels(), strict=True)
         }
-        widest = max(map(len, named))
-        across = max(1, min(len(named), int(22 * columns * 1.7 / (widest + 6))))
-        legend = figure.legend(
-            named.values(), named.keys(), loc="lower center", ncol=across, handlelength=3.2, columnspacing=1.4
-        )
-        figure.canvas.draw()
-        height = legend.get_window_extent().height / figure.dpi / figure.get_size_inches()[1]
-        figure.tight_layout(rect=(0, height + 0.015, 1, 0.97 if caption else 1))
+        top = 0.97 if caption else 1.0
+        if len(panels) > 1:  # the legend below the panels, else beside the only one
+            legend = figure.legend(
+                named.values(), named.keys(), loc="lower center", ncol=4, handlelength=3.2, columnspacing=1.4
+            )
+            figure.canvas.draw()
+            height = legend.get_window_extent().height / figure.dpi / size[1]
+            figure.tight_layout(rect=(0, height + 0.015, 1, top))
+        else:
+            legend = figure.legend(named.values(), named.keys(), loc="center right", handlelength=3.2)
+            figure.canvas.draw()
+            width = legend.get_window_extent().width / figure.dpi / size[0]
+            figure.tight_layout(rect=(0, 0, 1 - width - 0.01, top))
         if caption:
             figure.suptitle(caption, fontsize=7, color="#555555", x=0.5, y=0.995, va="top")
         _save(figure, paths)

@@ -14,6 +14,7 @@ from randomist.experiments.store import Store
 from randomist.simulation import Run, optimize
 
 Engine = Literal["loky", "ray", "dask"]
+ATTEMPTS = 4  # at a list of runs on a cluster
 
 
 def run_experiment(
@@ -48,12 +49,27 @@ def _outcomes(cells: Sequence[Cell], jobs: int, engine: Engine) -> Iterator[tupl
 
     with _backend(engine):
         if engine == "ray":  # its backend hands back whole lists: a list at a time is what a crash can cost
-            size = 4 * jobs
-            for start in range(0, len(cells), size):
-                yield from Parallel(n_jobs=jobs)(delayed(run_cell)(cell) for cell in cells[start : start + size])
+            for start in range(0, len(cells), 4 * jobs):
+                yield from _survive(cells[start : start + 4 * jobs], jobs)
         else:
             pool = Parallel(n_jobs=jobs, return_as="generator_unordered")
             yield from pool(delayed(run_cell)(cell) for cell in cells)
+
+
+def _survive(cells: Sequence[Cell], jobs: int) -> list[tuple[Cell, Run | str, float]]:
+    """These runs on a cluster whose nodes may die: what a lost node was doing is done again by the others."""
+    import ray
+    from joblib import Parallel, delayed
+
+    for attempt in range(ATTEMPTS):
+        time.sleep(5 * attempt)  # a cluster takes a while to notice that a node is gone
+        cores = int(ray.cluster_resources().get("CPU", 1))
+        try:
+            return list(Parallel(n_jobs=min(jobs, cores))(delayed(run_cell)(cell) for cell in cells))
+        except Exception:  # whatever the cluster raises when it loses a node; `run_cell` itself raises nothing
+            if attempt == ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
 
 
 def run_cell(cell: Cell) -> tuple[Cell, Run | str, float]:
