@@ -17,7 +17,7 @@ from gymnasium import spaces
 import randomist as rd
 from randomist.errors import EmptySpaceError, ParameterError, RandomistError, ShapeError, TaskError
 from randomist.policies import GaussianPolicy, Linear, Neural, load_policy, save_policy
-from randomist.rollout import rollout
+from randomist.rollouts import rollout
 from randomist.tasks import GymnasiumTask, Illustrative
 from randomist.testing import check_task
 
@@ -496,9 +496,9 @@ def test_films_that_cannot_be_made(tmp_path, monkeypatch):
     refused(ParameterError, r"\.gif or an \.mp4.*film\.avi", render="film.avi")
     refused(ParameterError, "folder.*make it", render="nowhere/film.gif")
     refused(TaskError, "lqg.*draws nothing.*rgb_array", task="lqg", parameters=-0.5)
-    monkeypatch.setattr("randomist.rollout.find_spec", lambda name: None if name == "imageio_ffmpeg" else True)
+    monkeypatch.setattr("randomist.rollouts.find_spec", lambda name: None if name == "imageio_ffmpeg" else True)
     refused(ParameterError, r"\.mp4 film needs imageio-ffmpeg: pip install imageio-ffmpeg", render="film.mp4")
-    monkeypatch.setattr("randomist.rollout.find_spec", lambda name: None)
+    monkeypatch.setattr("randomist.rollouts.find_spec", lambda name: None)
     refused(ParameterError, r"\.gif film needs pillow.*randomist\[run\]")
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "pygame", None)

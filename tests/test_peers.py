@@ -256,6 +256,11 @@ def test_the_best_of_each_column_is_marked_within_its_task() -> None:
     ]
 
 
+def test_a_single_run_has_no_interval() -> None:
+    row = table.summarise("LQG", "ARS", [result(np.arange(4.0), 2.0)])
+    assert table.markdown([row], 4, {"LQG": 1}).splitlines()[-1] == "| LQG | ARS | **1.5** | **2.0** |"
+
+
 # Results on disk.
 
 

@@ -16,7 +16,7 @@ MARKS = (100, 300, 500, 1000, 2500)  # episodes
 
 @dataclass(frozen=True)
 class Row:
-    """Means over runs and half-widths of Student's t intervals, one entry per column."""
+    """Means over runs and half-widths of Student's t intervals (NaN for a single run), one entry per column."""
 
     task: str
     method: str
@@ -33,7 +33,8 @@ def summarise(task: str, method: str, runs: Sequence[Result]) -> Row:
     """All runs of a method on a task as one row."""
     marks = np.array(columns(len(runs[0].payoffs))) - 1
     samples = np.array([[*run.average[marks], run.true_return] for run in runs])  # (runs, marks + 1)
-    return Row(task, method, *mean_interval(samples))
+    mean, half = mean_interval(samples)
+    return Row(task, method, mean, half if len(runs) > 1 else np.full_like(half, np.nan))
 
 
 def markdown(rows: Sequence[Row], episodes: int, decimals: Mapping[str, int]) -> str:
@@ -45,7 +46,7 @@ def markdown(rows: Sequence[Row], episodes: int, decimals: Mapping[str, int]) ->
         best = np.max([other.mean for other in rows if other.task == row.task], axis=0)
         cells = []
         for mean, half, top in zip(row.mean, row.half, best, strict=True):
-            text = f"{mean:.{digits}f} ± {half:.{digits}f}"
+            text = f"{mean:.{digits}f}" + ("" if np.isnan(half) else f" ± {half:.{digits}f}")
             cells.append(f"**{text}**" if f"{mean:.{digits}f}" == f"{top:.{digits}f}" else text)
         lines.append(f"| {' | '.join([row.task, row.method, *cells])} |")
     return "\n".join(lines)

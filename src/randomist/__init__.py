@@ -26,7 +26,7 @@ from randomist.learners import (
     load,
 )
 from randomist.policies import GaussianPolicy, Linear, Neural, SoftmaxPolicy, load_policy, save_policy
-from randomist.rollout import Rollout, rollout
+from randomist.rollouts import Rollout, rollout
 from randomist.simulation import Run, optimize, optimize_many
 from randomist.spaces import Box, Finite
 from randomist.tasks import Task, task, task_ids

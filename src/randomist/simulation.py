@@ -50,7 +50,7 @@ def make_learner(learner: LearnerLike, task: Task, seed: int, space: Space | Non
         learner = LEARNERS[learner]
     if space is None:
         raise TaskError(
-            f"task {task.id!r} does not fix where to search; give low, high and std to the task, or space= a Box or a Finite"
+            f"task {task.id!r} does not fix where to search; give low, high and std to it, or space= a Box or a Finite"
         )
     if isinstance(learner, type) and issubclass(learner, Learner):
         known = {entry.name for entry in fields(learner)} - {"space"}

@@ -9,6 +9,7 @@ DIR/NAME-DIGEST/runs/KEY.failed      why a run failed, until it is retried
 from __future__ import annotations
 
 import importlib.metadata
+import io
 import json
 import os
 import platform
@@ -69,11 +70,9 @@ class Store:
             **environment(),
         }
         write_whole(self._path(cell).with_suffix(".json"), json.dumps(manifest, indent=1).encode())
-        with tempfile.TemporaryDirectory(dir=self.runs, prefix=".writing-") as scratch:
-            fresh = Path(scratch) / "rows"
-            frame(run).write_parquet(fresh, compression="zstd")
-            _sync(fresh)
-            os.replace(fresh, self._path(cell))
+        rows = io.BytesIO()
+        frame(run).write_parquet(rows, compression="zstd")
+        write_whole(self._path(cell), rows.getvalue())
         self._failed(cell).unlink(missing_ok=True)
 
     def save_failure(self, cell: Cell, reason: str) -> None:
@@ -125,11 +124,6 @@ def write_whole(path: Path, content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 @cache

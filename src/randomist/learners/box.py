@@ -52,7 +52,8 @@ class BoxLearner(Learner):
             raise NoDataError("nothing has been told yet; tell at least one payoff before asking for a recommendation")
         decisions = self.record.decisions
         fresh = np.ones(self.told, bool)
-        fresh[1:] = (decisions[1:] != decisions[:-1]).reshape(self.told - 1, -1).any(axis=1)
+        rows = decisions.reshape(self.told, -1)
+        fresh[1:] = (rows[1:] != rows[:-1]).any(axis=1)
         played = decisions[fresh]
         return self._point(played[int(np.argmax(self.history.estimate(played, self._term()).value))])
 
