@@ -96,3 +96,30 @@ def test_a_learner_whose_index_is_nan_says_so():
         learner.tell(learner.ask(), 0.5)
     with pytest.raises(errors.ParameterError, match=r"Broken\.index returned a NaN"):
         learner.ask()
+
+
+@pytest.mark.parametrize("payoff_range", [(0, 1e-310), (-1e308, 1e308)])
+def test_a_range_that_cannot_be_mapped_is_refused(payoff_range):
+    with pytest.raises(errors.ParameterError, match="payoff_range"):
+        rd.UCB1(SPACE, payoff_range=payoff_range)
+
+
+def test_a_running_range_too_narrow_for_float64_is_one_value():
+    learner = rd.Optimist(SPACE, payoff_range="running")
+    for payoff in (0.0, 1e-310, 0.0):
+        learner.tell(learner.ask(), payoff)
+    assert np.isfinite(learner.estimates().value).all()
+
+
+def test_odd_tickets_payoffs_and_first_decisions():
+    learner = rd.UCB1(SPACE, first=np.int64(1))
+    learner.ask(batch=2)
+    with pytest.raises(errors.PayoffError):
+        learner.tell(0, 10**400)
+    for odd in ([0], True, "0", None):
+        with pytest.raises(errors.UnknownTrialError):
+            learner.tell(odd, 0.5)
+    for first in (True, np.array([1]), 7):
+        with pytest.raises(errors.ParameterError, match="first"):
+            rd.Optimist(SPACE, first=first)
+    assert rd.Optimist(SPACE, first=1.0).ask().decision == 1

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,11 @@ def test_the_digest_knows_what_results_depend_on():
         ('name="a"\nrounds=0\nseeds=1\ntasks=[{id="lqg"}]\nlearners=[{name="ucb1"}]', "rounds.*>= 1"),
         ('name="a/b"\nrounds=1\nseeds=1\ntasks=[{id="lqg"}]\nlearners=[{name="ucb1"}]', "name of an experiment"),
         ('name="a"\nrounds=1\nseeds=1\ntasks=[{id="lqg"}]\nlearners=[{name="nobody"}]', "unknown learner 'nobody'"),
+        ('name=5\nrounds=1\nseeds=1\ntasks=[{id="lqg"}]\nlearners=[{name="ucb1"}]', "name of an experiment"),
+        ('name="a"\nrounds=true\nseeds=1\ntasks=[{id="lqg"}]\nlearners=[{name="ucb1"}]', "rounds.*>= 1"),
+        ('name="a"\nrounds=1\nseeds=1\ntasks=5\nlearners=[{name="ucb1"}]', "list of tables"),
+        ('name="a"\nrounds=1\nseeds=1\ntasks=[{id="lqg"}]\nlearners=[{name=["ucb1"]}]', "needs 'name', a text"),
+        ('name="a"\nrounds=1\nseeds=1\ntasks=[{id="lqg", settings=3}]\nlearners=[{name="ucb1"}]', "settings must be"),
         ('name="a"\nrounds=1\nseeds=1\ntasks=[{title="x"}]\nlearners=[{name="ucb1"}]', "needs 'id'"),
         ('name="a"\nrounds=1\nseeds=1\ncolour=1\ntasks=[{id="lqg"}]\nlearners=[{name="ucb1"}]', "no entry colour"),
     ],
@@ -139,6 +145,48 @@ def test_failed_runs_are_listed_and_retried_on_request(tmp_path):
     assert seen == []
     run_experiment(store, retry=True, progress=seen.append)
     assert len(seen) == 2
+
+
+def test_a_run_with_failed_trials_fails_and_the_others_go_on(tmp_path, monkeypatch):
+    from randomist.experiments import runner
+
+    def optimize(task, learner, rounds, seed, **settings):
+        run = rd.optimize(task, learner, rounds, seed, **settings)
+        return run if seed != 1 else replace(run, payoffs=run.payoffs[:0], failures={0: "no payoff today"})
+
+    monkeypatch.setattr(runner, "optimize", optimize)
+    store = Store(tmp_path, SMALL)
+    failures = run_experiment(store)
+    assert {cell.seed for cell in failures} == {1}
+    assert all("no payoff today" in reason for reason in failures.values())
+    assert len(store.missing()) == 4
+
+
+def test_infinite_settings_survive_toml(tmp_path):
+    state = SMALL.state() | {
+        "learners": [{"name": "ucb1", "settings": {"payoff_range": [-float("inf"), float("inf")]}}]
+    }
+    experiment = experiment_from_state(state)
+    (tmp_path / "s.toml").write_text(to_toml(experiment))
+    assert read_experiment(tmp_path / "s.toml") == experiment
+    with pytest.raises(ParameterError, match="None"):
+        to_toml(experiment_from_state(state | {"learners": [{"name": "ucb1", "settings": {"first": None}}]}))
+
+
+def test_an_experiment_of_the_papers_name_has_no_claims_and_a_folder_can_be_reported_from_inside(tmp_path):
+    spec = tmp_path / "spec.toml"
+    spec.write_text(to_toml(experiment_from_state(SMALL.state() | {"name": "lqg", "rounds": 5, "seeds": 1})))
+    assert call("experiment", spec, "--out", tmp_path / "o", "--jobs", 1).returncode == 0
+    done = call("report", tmp_path / "o")
+    assert done.returncode == 0, done.stderr
+    (folder,) = (path for path in (tmp_path / "o").iterdir() if path.is_dir())
+    assert call("report", ".", cwd=folder).returncode == 0
+    assert (folder / "report.html").read_text().count("UCB1") > 2
+    spec_there = folder / "spec.toml"
+    spec_there.write_text(spec_there.read_text().replace("rounds = 5", "rounds = 6"))
+    done = call("report", tmp_path / "o")
+    assert done.returncode == 1
+    assert "was changed" in done.stderr
 
 
 def call(*arguments, cwd=None, **options):
@@ -247,6 +295,9 @@ def test_claims_follow_the_numbers():
     assert claims.less("", small, large).verdict == "held"
     assert claims.less("", large, small).verdict == "did not hold"
     assert claims.less("", small, small + 0.01).verdict == "unclear"
+    assert claims.less("", small[:1], large[:1]).verdict == "unclear"  # one run each
+    assert claims.more("", -small, -large).verdict == "held"
+    assert "-" in claims.more("", -small, -large).statistic
     assert claims.growth(np.arange(1.0, 101.0)[None]) == pytest.approx(1.0)
     assert claims.growth(np.minimum(np.arange(1.0, 101.0), 50.0)[None]) == 0.0
     held, failed, unclear = (claims.Check("", "", "", v) for v in ("held", "did not hold", "unclear"))

@@ -213,3 +213,18 @@ def test_a_batch_at_one_decision():
     assert len({trial.decision for trial in trials}) == 1
     assert len({trial.mediator for trial in trials}) == 6
     assert [trial.id for trial in learner.pending] == [trial.id for trial in trials]
+
+
+def test_gaussian_perturbation_keeps_its_law_where_effective_samples_underflow():
+    """log d2 = 900: std and b are both of the order e^450, and their ratio decides how often the unknown one is played."""
+    space = rd.Finite(rd.Gaussian([0.0, 3.0], 0.1))
+    plays = []
+    for seed in range(300):
+        learner = rd.Randomist(space, perturbation="gaussian", first=1, seed=seed)
+        learner.tell(learner.ask(), 0.5)
+        plays.append(learner.ask().decision == 0)
+    want = norm.cdf(math.sqrt(2 * math.log(2)) / math.sqrt(1.1 / 4))
+    assert abs(np.mean(plays) - want) < 5 * math.sqrt(want * (1 - want) / 300)
+    still = rd.Randomist(space, perturbation="gaussian", perturbation_scale=0, first=1, seed=0)
+    still.tell(still.ask(), 0.5)
+    assert still.ask().decision == 0

@@ -173,3 +173,14 @@ def played(rounds=60, seed=0, task="mountain-car", **settings):
         trial = learner.ask()
         learner.tell(trial, float(problem.payoff(trial.mediator[None], rng)[0]))
     return learner
+
+
+def test_whole_effective_samples_stay_whole():
+    """η comes as exp(log η): ⌈a η⌉ and ties of the floors must not see its rounding."""
+    table = TABLE.upto(200)
+    for eta in range(1, 60):
+        assert perturbed.flips_of(math.log(eta), 1.0) == eta
+    for eta_j, eta in ((6, 3), (8, 4), (29, 29), (3, 9), (22, 11)):
+        ours, theirs = (0.5, math.log(eta), eta), (0.5, math.log(eta_j), eta_j)
+        exact = sum(binom.pmf(i, eta, 0.5) * binom.cdf((eta_j * i) // eta, eta_j, 0.5) for i in range(eta + 1))
+        assert math.exp(perturbed.log_at_most(table, theirs, ours)) == pytest.approx(exact, rel=1e-10)

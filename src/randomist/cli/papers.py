@@ -25,7 +25,9 @@ Retry = Annotated[bool, typer.Option("--retry/--no-retry", help="Try runs again 
 def reproduce_paper(
     part: Annotated[str, typer.Argument(help=f"{', '.join(PARTS)}, or all.")] = "all",
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds and runs: minutes, for a first look.")] = False,
-    folder: Out = Path("out/paper"),
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="Folder of results; out/paper, or out/paper-quick with --quick.")
+    ] = None,
     jobs: Jobs = 2,
     engine: EngineName = "loky",
     retry: Retry = True,
@@ -37,6 +39,7 @@ def reproduce_paper(
 
     from randomist.experiments.reproduce import reproduce, stores_for
 
+    folder = folder or Path("out/paper-quick" if quick else "out/paper")
     parts = PARTS if part == "all" else (part,)
     missing = sum(len(store.missing(retry)) for store in stores_for(parts, folder, quick))
     with progress(missing, "runs") as advance:

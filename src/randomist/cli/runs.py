@@ -73,6 +73,10 @@ def run(
     summary["clipped"] = sum(one.clipped for one in runs)
     summary["failed"] = sum(len(one.failures) for one in runs)
     if save is not None and isinstance(problem, ControlTask):
+        if not np.isfinite(final).any():
+            raise ParameterError(
+                f"no trial had a payoff, so there is no policy to save: {next(iter(runs[0].failures.values()))}"
+            )
         best = runs[int(np.nanargmax(final))].recommendation
         if isinstance(problem.space, Finite) and problem.space.points is not None:
             best = problem.space.points[best]  # what is played is where the decision lies

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import keyword
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,7 +40,7 @@ class Contender:
         name, _, rest = text.partition(":")
         if name not in LEARNERS:
             raise ParameterError(f"unknown learner {name!r}; known learners: {', '.join(LEARNERS)}")
-        return cls(name, parse_settings(rest.split(",") if rest else []))
+        return cls(name, parse_settings(re.split(r",(?=\s*[\w-]+=)", rest) if rest else []))  # not inside of (0,1)
 
     @property
     def title(self) -> str:

@@ -52,24 +52,31 @@ def reproduce(
     failures: dict[Cell, str] = {}
     for store in stores:
         failures |= run_experiment(store, jobs=jobs, engine=engine, retry=retry, progress=progress)
-    if "chains" in parts:
+    if "chains" in parts and not (out / "chains.json").exists():
         recorded = [record_chains(seed).state() for seed in range(CHAIN_SEEDS)]
         write_whole(out / "chains.json", json.dumps(recorded).encode())
     figures = draw(stores, out / "figures") + draw_extra(out, parts)
-    claims, report = conclude(stores, out)
+    there = [store for store in stores_for(paper.PARTS, out, quick) if store.folder.exists()]
+    claims, report = conclude(there, out)
     return Reproduction(claims, failures, figures, report)
 
 
 def conclude(stores: Sequence[Store], out: Path) -> tuple[list[Claim], Path]:
     """Claims and report from what lies in a folder."""
     finished = [store for store in stores if not store.missing()]
-    claims = [claim for store in finished if (name := store.experiment.name) in CLAIMS for claim in CLAIMS[name](store)]
+    claims = [claim for store in finished if _is_papers(store) for claim in CLAIMS[store.experiment.name](store)]
     recorded = read_chains(out)
     if recorded:
         claims += chain_claims(recorded)
     claims.sort(key=lambda claim: claim.number)
     report, _ = write_report(out, stores, claims, chains=recorded[0] if recorded else None)
     return claims, report
+
+
+def _is_papers(store: Store) -> bool:
+    """Whether this is an experiment of the paper, not one of the same name."""
+    make = paper.EXPERIMENTS.get(store.experiment.name)
+    return make is not None and store.experiment.digest in {make(quick).digest for quick in (True, False)}
 
 
 def read_chains(out: Path) -> list[Chains]:
@@ -93,7 +100,9 @@ def draw(stores: Sequence[Store], folder: Path) -> list[Path]:
         if store.missing():
             continue
         spec = store.experiment
-        paths += _both(folder / FIGURES.get(spec.name, spec.name))
+        name = FIGURES.get(spec.name, spec.name)
+        repeated = sum(other.experiment.name == spec.name for other in stores) > 1
+        paths += _both(folder / (f"{name}-{spec.digest}" if repeated else name))
         caption = f"{spec.seeds} runs, mean and 95% t-interval; {store.folder.name}/spec.toml"
         curves_figure([panel_of(store, i) for i in range(len(spec.tasks))], paths[-2:], caption)
     return paths
@@ -122,10 +131,15 @@ def panel_of(store: Store, number: int) -> Panel:
 
 def find_stores(folder: Path) -> list[Store]:
     """The experiments that lie in a folder, by their specs."""
+    folder = folder.resolve()
     specs = sorted(folder.glob("*/spec.toml")) or sorted(folder.glob("spec.toml"))
     if not specs:
         raise ParameterError(f"no experiment lies in {folder}: it has no */spec.toml; give the folder of --out")
-    return [Store(path.parent.parent, read_experiment(path)) for path in specs]
+    stores = [Store(path.parent.parent, read_experiment(path)) for path in specs]
+    for store, path in zip(stores, specs, strict=True):
+        if store.folder != path.parent:
+            raise ParameterError(f"{path} was changed: its runs belong to another experiment; run it as one of its own")
+    return stores
 
 
 def _both(stem: Path) -> list[Path]:

@@ -79,6 +79,9 @@ def run_cell(cell: Cell) -> tuple[Cell, Run | str, float]:
         run = optimize(cell.task.make(), cell.learner.name, cell.rounds, cell.seed, **cell.learner.settings)
     except Exception as error:  # the run failed, not the experiment: it is listed and makes the exit code non-zero
         return cell, f"{type(error).__name__}: {error}", time.perf_counter() - start
+    if len(run.payoffs) < cell.rounds:  # a shorter curve is not comparable with the others
+        first = next(iter(run.failures.values()))
+        return cell, f"{len(run.failures)} of {cell.rounds} trials had no payoff: {first}", time.perf_counter() - start
     return cell, run, time.perf_counter() - start
 
 

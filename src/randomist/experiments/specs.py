@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,10 +44,10 @@ class Experiment:
     seeds: int
 
     def __post_init__(self) -> None:
-        if not self.name or not self.name.replace("-", "").replace("_", "").isalnum():
+        if not isinstance(self.name, str) or not self.name.replace("-", "").replace("_", "").isalnum():
             raise ParameterError(f"the name of an experiment has letters, digits, - and _ only, got {self.name!r}")
         for count, what in ((self.rounds, "rounds"), (self.seeds, "seeds")):
-            if not isinstance(count, int) or count < 1:
+            if not isinstance(count, int) or isinstance(count, bool) or count < 1:
                 raise ParameterError(f"{what} must be a whole number >= 1, got {count!r}")
         if not self.tasks or not self.learners:
             raise ParameterError(f"experiment {self.name!r} needs at least one task and one learner")
@@ -101,7 +102,7 @@ def read_experiment(path: Path) -> Experiment:
     try:
         with path.open("rb") as file:
             return experiment_from_state(tomllib.load(file))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ParameterError(f"{path} is no TOML: {error}") from error
     except ParameterError as error:
         raise ParameterError(f"{path}: {error}") from error
@@ -115,6 +116,9 @@ def experiment_from_state(state: dict[str, Any]) -> Experiment:
         )
     if unknown := state.keys() - known:
         raise ParameterError(f"an experiment has no entry {', '.join(sorted(unknown))}")
+    for table in ("tasks", "learners"):
+        if not isinstance(state[table], list):
+            raise ParameterError(f"{table} must be a list of tables, [[{table}]], got {state[table]!r}")
     tasks, learners = [], []
     for entry in state["tasks"]:
         _check_entry(entry, {"id", "title", "settings"}, "id", "tasks")
@@ -142,12 +146,18 @@ def _literal(value: Any) -> str:
         return "{ " + ", ".join(f"{key} = {_literal(entry)}" for key, entry in value.items()) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_literal, value)) + "]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # inf, -inf and nan
+    if value is None:
+        raise ParameterError("TOML has no word for None; leave the setting out")
     return json.dumps(value, ensure_ascii=False)  # numbers, texts and booleans are written alike in both
 
 
 def _check_entry(entry: Any, known: set[str], needed: str, table: str) -> None:
-    if not isinstance(entry, dict) or needed not in entry:
-        raise ParameterError(f"every entry of {table} needs {needed!r}, got {entry!r}")
+    if not isinstance(entry, dict) or not isinstance(entry.get(needed), str):
+        raise ParameterError(f"every entry of {table} needs {needed!r}, a text, got {entry!r}")
+    if not isinstance(entry.get("settings", {}), dict):
+        raise ParameterError(f"settings must be a table {{ key = value }}, got {entry['settings']!r}")
     if unknown := entry.keys() - known:
         raise ParameterError(
             f"an entry of {table} has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(known))}"

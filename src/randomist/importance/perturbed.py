@@ -31,6 +31,7 @@ Grid: TypeAlias = tuple[float, float, Array, Flips]  # first y, cell width, valu
 CELLS = 4096  # of the grid
 FEW = 2**16  # evaluations of G that are cheaper than a table, and exact
 COARSE = 16  # a decision with no more coins than this takes steps too large and too far apart for a grid
+ROUNDING = 1e-13  # of η, which comes as exp(log η): whole numbers must stay whole
 NEGLIGIBLE = 45.0  # nats below the largest term of a sum
 
 
@@ -39,7 +40,7 @@ def flips_of(log_effective: float, scale: float) -> int:
     """n = ⌈a η⌉; at least one coin for any a > 0."""
     if scale == 0.0 or log_effective == -math.inf:
         return 0
-    return max(1, math.ceil(scale * math.exp(min(log_effective, LOG_HUGE))))
+    return max(1, math.ceil(scale * math.exp(min(log_effective, LOG_HUGE)) * (1.0 - ROUNDING)))
 
 
 @numba.njit(cache=True)
@@ -64,7 +65,7 @@ def log_at_most(coins: Coins, theirs: Perturbed, ours: Perturbed) -> float:
     shift = below(log_effective_j, center - center_j)
     largest, total = -math.inf, 0.0
     for i in range(flips, -1, -1):
-        k = np.floor(ratio * i + shift)
+        k = np.floor(ratio * i * (1.0 + ROUNDING) + shift)
         if k < 0:
             break  # G_j is 0 from here on down
         term = log_mass(coins[0], flips, i) + log_cdf(coins, flips_j, k)
@@ -106,7 +107,7 @@ def log_direct_density(coins: Coins, ours: Perturbed, rivals: Rivals) -> float:
         ratio = math.exp(min(log_effectives[j] - log_effective, LOG_HUGE))
         shift = below(log_effectives[j], center - centers[j])
         for i in range(flips_x, lowest - 1, -1):
-            k = np.floor(ratio * i + shift)
+            k = np.floor(ratio * i * (1.0 + ROUNDING) + shift)
             if k >= last:
                 continue
             if k < 0:

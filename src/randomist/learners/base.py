@@ -193,6 +193,8 @@ class Learner(ABC):
 
     def _ticket(self, trial: Trial | int) -> Trial:
         id_ = trial.id if isinstance(trial, Trial) else trial
+        if isinstance(id_, bool) or not isinstance(id_, int | np.integer):
+            raise UnknownTrialError(f"a trial is named by the ticket that `ask` gave, or its id, got {trial!r}")
         ticket = self._pending.get(id_)
         if ticket is None:
             if isinstance(id_, int | np.integer) and 0 <= id_ < self._next_id:

@@ -33,8 +33,10 @@ class FiniteLearner(Learner):
                 "such as MCMCRandomist, or lay a grid with Finite.grid(family, low, high, points)"
             )
         super().__post_init__()
-        if self.first is not None and not (np.ndim(self.first) == 0 and self.first in range(self.space.size)):
-            raise ParameterError(f"first must be a decision in 0..{self.space.size - 1}, got {self.first!r}")
+        if self.first is not None:
+            if isinstance(self.first, bool) or np.ndim(self.first) or self.first not in range(self.space.size):
+                raise ParameterError(f"first must be a decision in 0..{self.space.size - 1}, got {self.first!r}")
+            self.first = int(self.first)
         self._opening = dict.fromkeys(self.opening())  # an ordered set: what is still to be told once
         self._estimates: Estimates | None = None
 

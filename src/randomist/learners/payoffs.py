@@ -47,9 +47,9 @@ class PayoffScale:
 
     def _set(self, low: float, high: float) -> None:
         self.low, self.high = low, high
-        if low < high and math.isfinite(high - low):
+        if _mappable(low, high):
             self._origin, self._factor = low, 1.0 / (high - low)
-        elif low == high:  # a running range of one value: in the middle
+        elif math.isfinite(low) and math.isfinite(high):  # a running range of one value: in the middle
             self._origin, self._factor = low - 0.5, 1.0
         else:  # no mapping, or nothing seen
             self._origin, self._factor = 0.0, 1.0
@@ -63,8 +63,8 @@ def number(payoff: Any) -> float:
         raise PayoffError(f"a payoff is a finite number, got the text {payoff!r}")
     try:
         value = float(payoff)
-    except (TypeError, ValueError):
-        raise PayoffError(f"a payoff is a finite number, got {payoff!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise PayoffError(f"a payoff is a finite number, got {str(payoff)[:80]}") from None
     if not math.isfinite(value):
         raise PayoffError(f"a payoff is a finite number, got {value}; use fail(trial, reason) where there is none")
     return value
@@ -76,8 +76,14 @@ def _checked(payoff_range: Any) -> tuple[float, float]:
     except (TypeError, ValueError):
         raise ParameterError(f'payoff_range must be a pair (low, high) or "running", got {payoff_range!r}') from None
     unbounded = low == -math.inf and high == math.inf
-    if not (unbounded or (math.isfinite(low) and math.isfinite(high) and low < high)):
+    if not (unbounded or _mappable(low, high)):
         raise ParameterError(
             f"payoff_range must be finite with low < high, or (-inf, inf) for no mapping; got ({low}, {high})"
         )
     return low, high
+
+
+def _mappable(low: float, high: float) -> bool:
+    """Whether the range has a finite width whose inverse is finite too."""
+    width = high - low
+    return 0 < width < math.inf and 1.0 / width < math.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +12,7 @@ from randomist.errors import ParameterError
 from randomist.families.base import Array
 from randomist.history import Estimates
 from randomist.importance import kernels
-from randomist.importance.kernels import HUGE
+from randomist.importance.kernels import HUGE, LOG_HUGE
 from randomist.learners.finite import SharedHistoryLearner
 from randomist.learners.settings import bias_factor, check_scale
 
@@ -44,7 +45,7 @@ class Randomist(SharedHistoryLearner):
         if self.perturbation == "binomial":
             coins = rng.bit_generator.random_raw(kernels.coin_words(eta, a))
             return kernels.perturb(value, eta, width, a, b, coins)  # J̌_t(x) + U_t(x), Algorithm 2
-        normal = rng.standard_normal(len(value))
-        with np.errstate(divide="ignore"):
-            U = a / 2 + normal * np.minimum(np.sqrt(a / (4 * eta)), HUGE) + b * np.minimum(width, HUGE)
-        return value + U
+        if a > 0:  # std sqrt(a / (4η)), of which the logarithm is known however small η is
+            log_std = 0.5 * (math.log(a / 4) - np.maximum(estimates.log_effective_samples, -2 * LOG_HUGE))
+            value = value + a / 2 + rng.standard_normal(len(value)) * np.exp(np.minimum(log_std, LOG_HUGE))
+        return value + b * np.minimum(width, HUGE)
