@@ -41,8 +41,9 @@ def test_run_as_json_equals_the_library():
 
 
 def test_compare_prints_a_table_and_draws_a_figure(tmp_path):
-    done = call("compare", "illustrative", "--learner", "ucb1:payoff_range=(0,1)",
-                "--learner", "randomist:perturbation_scale=1.1", "--rounds", 50, "--seeds", 3, "--figure", "new/f.pdf", cwd=tmp_path)  # fmt: skip
+    learners = ["--learner", "ucb1:payoff_range=(0,1)", "--learner", "randomist:perturbation_scale=1.1"]
+    size = ["--rounds", 50, "--seeds", 3]
+    done = call("compare", "illustrative", *learners, *size, "--figure", "new/f.pdf", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "UCB1 payoff_range=(0, 1)" in done.stdout
     assert "RANDOMIST a=1.1" in done.stdout

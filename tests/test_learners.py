@@ -216,7 +216,7 @@ def test_a_batch_at_one_decision():
 
 
 def test_gaussian_perturbation_keeps_its_law_where_effective_samples_underflow():
-    """log d2 = 900: std and b are both of the order e^450, and their ratio decides how often the unknown one is played."""
+    """log d2 = 900: std and b are both of the order e^450; their ratio decides how often the unknown is played."""
     space = rd.Finite(rd.Gaussian([0.0, 3.0], 0.1))
     plays = []
     for seed in range(300):
