@@ -17,7 +17,7 @@ from randomist.experiments.runner import Engine, run_experiment
 from randomist.experiments.specs import Cell, read_experiment
 from randomist.experiments.store import Store, write_whole
 
-CHAIN_SEEDS = 5
+CHAIN_SEEDS = 20
 
 
 @dataclass(frozen=True)
