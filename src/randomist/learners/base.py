@@ -192,6 +192,8 @@ class Learner(ABC):
         return trial
 
     def _ticket(self, trial: Trial | int) -> Trial:
+        if type(trial) is Trial and type(trial.id) is int and self._pending.get(trial.id) is trial:
+            return trial  # the very ticket: nothing to check
         id_ = trial.id if isinstance(trial, Trial) else trial
         if isinstance(id_, bool) or not isinstance(id_, int | np.integer):
             raise UnknownTrialError(f"a trial is named by the ticket that `ask` gave, or its id, got {trial!r}")
