@@ -113,13 +113,19 @@ def count_play(plays: Counts, effective: Array, log_effective: Array, log_diverg
     for k in range(effective.shape[0]):
         if log_divergence[k] == math.inf:
             continue
-        effective[k] += math.exp(-log_divergence[k])
-        if effective[k] > SMALL:
-            log_effective[k] = math.log(effective[k])
-        else:
-            high = max(log_effective[k], -log_divergence[k])
-            low = min(log_effective[k], -log_divergence[k])
-            log_effective[k] = high + math.log1p(math.exp(low - high))
+        add_effective(effective, log_effective, k, 1.0, log_divergence[k])
+
+
+@numba.njit(cache=True)
+def add_effective(effective: Array, log_effective: Array, k: int, plays: float, log_divergence: float) -> None:
+    """η_k += T/d2, for a finite divergence: as a plain sum while it can be, else in log space."""
+    effective[k] += plays * math.exp(-log_divergence)
+    if effective[k] > SMALL:
+        log_effective[k] = math.log(effective[k])
+    else:
+        term = math.log(plays) - log_divergence
+        high, low = max(log_effective[k], term), min(log_effective[k], term)
+        log_effective[k] = high + math.log1p(math.exp(low - high))
 
 
 @numba.njit(cache=True)

@@ -101,7 +101,7 @@ def _fill_row(
         ratios[row, i] = math.exp(min(own[i] - 0.5 * squared_distance(mediators, i, points, row), WILD))
     effective[row], log_effective[row] = 0.0, -math.inf
     for j in range(distinct):
-        _count(effective, log_effective, row, plays[j], squared_distance(points, row, decisions, j))
+        kernels.add_effective(effective, log_effective, row, plays[j], squared_distance(points, row, decisions, j))
 
 
 @numba.njit(cache=True)
@@ -119,16 +119,4 @@ def _fill_column(
 ) -> None:
     for row in range(used):
         ratios[row, i] = math.exp(min(own[i] - 0.5 * squared_distance(mediators, i, points, row), WILD))
-        _count(effective, log_effective, row, 1.0, squared_distance(points, row, decisions, played))
-
-
-@numba.njit(cache=True)
-def _count(effective: Array, log_effective: Array, row: int, plays: float, log_divergence: float) -> None:
-    """η += T/d2, as a plain sum while it can be."""
-    effective[row] += plays * math.exp(-log_divergence)
-    if effective[row] > kernels.SMALL:
-        log_effective[row] = math.log(effective[row])
-    else:
-        term = math.log(plays) - log_divergence
-        high, low = max(log_effective[row], term), min(log_effective[row], term)
-        log_effective[row] = high + math.log1p(math.exp(low - high))
+        kernels.add_effective(effective, log_effective, row, 1.0, squared_distance(points, row, decisions, played))
