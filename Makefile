@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 JOBS   ?= 2
-ALL    := .[run,gp,render]
+ALL    := .[run,gp,render,study]
 
 .PHONY: help setup demo test test-all lint docs bench clean
 
