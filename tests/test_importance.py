@@ -177,7 +177,7 @@ def test_coins_are_binomial():
     for flips in (5, 70):
         effective = np.full(20_000, float(flips))
         words = rng.bit_generator.random_raw(kernels.coin_words(effective, 1.0))
-        heads = kernels.perturb(np.zeros(20_000), effective, np.zeros(20_000), 1.0, 0.0, words) * flips
+        heads = kernels.perturb(np.zeros(20_000), effective, 1.0, words) * flips
         low, high = binom.ppf([1e-3, 1 - 1e-3], flips, 0.5).astype(int)
         seen = np.bincount(np.clip(np.rint(heads).astype(int), low, high), minlength=high + 1)[low:]
         law = binom.pmf(np.arange(low, high + 1), flips, 0.5)

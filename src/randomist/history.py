@@ -7,15 +7,19 @@ of every decision: telling costs O(K + t), estimating one fused pass over (K, t)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from randomist.errors import MediatorError
 from randomist.families.base import Array, Indices
-from randomist.importance import confidence_term, kernels
+from randomist.importance import confidence_term, estimators, kernels
+from randomist.importance.nodes import Nodes
 from randomist.spaces import Finite
+
+# How d2(p_x || Φ_t) is had: the paper's harmonic-mean bound, an integral, or the second moment of the weights.
+Divergence: TypeAlias = Literal["harmonic", "mixture", "empirical"]
 
 BLOCK_ENTRIES = 2**17  # ratios per block: a mebibyte, so that a block's samples stay near the core
 
@@ -113,8 +117,9 @@ class _Wild:
 class SharedHistory:
     """Told samples of a finite space, and the estimate of every decision from all of them."""
 
-    def __init__(self, space: Finite) -> None:
+    def __init__(self, space: Finite, *, nodes: bool = False) -> None:
         self.space = space
+        self.nodes = Nodes(space.family) if nodes else None  # for exact divergences and biases
         self.plays = np.zeros(space.size, np.int64)
         self._effective = np.zeros(space.size)
         self._log_effective = np.full(space.size, -np.inf)
@@ -136,6 +141,8 @@ class SharedHistory:
         divergence = self._divergences.get(decision)
         if divergence is None:
             divergence = self._divergences[decision] = self.space.log_divergences_to(decision)
+        if self.nodes is not None:
+            self.nodes.add_play(decision)
         for block in self._earlier:
             kernels.add_play(block.ratios, block.mixture, block.inverse_mixture, block.used, decision)
         for sample in self._wild:
@@ -157,13 +164,14 @@ class SharedHistory:
         )
         self._stored(stored, decision, log_density, payoff)
 
-    def estimate(self, confidence: float) -> Estimates:
+    def estimate(self, confidence: float, divergence: Divergence = "harmonic") -> Estimates:
         """TMIS with the threshold and the width of round t = m + 1 (Sec. 4, App. C): one pass over (K, t)."""
         term = confidence_term(self._told, confidence)
+        effective, log_effective = self._effective_samples(divergence)
         block = self._block
         table = kernels.estimate(
-            self._effective,
-            self._log_effective,
+            effective,
+            log_effective,
             term,
             self._told,
             block.ratios,
@@ -181,6 +189,57 @@ class SharedHistory:
         table.flags.writeable = False
         value, effective, threshold, width, coverage, log_effective, _ = table
         return Estimates(value, effective, threshold, width, self.plays.copy(), coverage, log_effective)
+
+    def moments(self, cut: Array) -> Array:
+        """Σ_i w², Σ_i w² y and Σ_i w² y² with w = min(M, ω)/m; `cut` is M/m, at most 1e150.  (K,) -> (3, K)"""
+        moments = np.zeros((3, self.space.size))
+        for block in (*self._earlier, self._block):
+            kernels.add_moments(block.ratios, block.inverse_mixture, block.payoffs, block.used, cut, moments)
+        for sample in self._wild:
+            weight = np.exp(np.minimum(sample.log_ratios - sample.log_mixture, kernels.LOG_HUGE))
+            moments += np.minimum(weight, cut) ** 2 * sample.payoff ** np.arange(3)[:, None]
+        return moments
+
+    def standard_error(self, mean: Array, estimates: Estimates) -> Array:
+        """Of the weighted mean ȳ = Σ w y / Σ w: sqrt(Σ w² (y - ȳ)²) / Σ w, 0 where there is no weight.  (K,) -> (K,)
+
+        The delta method for a ratio of means (Owen 2013, Sec. 9.2).
+        """
+        cut = np.minimum(estimates.threshold / max(self._told, 1), 1e150)
+        ww, wwy, wwyy = self.moments(cut)
+        coverage = estimates.coverage
+        squared = np.maximum(wwyy - mean * (2 * wwy - mean * ww), 0.0)
+        return estimators.self_normalised(np.sqrt(squared), coverage)
+
+    def _effective_samples(self, divergence: Divergence) -> tuple[Array, Array]:
+        """η and log η: m / d2(p_x || Φ_t), never below T(x), 0 where the divergence is infinite.  (K,), (K,)"""
+        if divergence == "harmonic" or not self._told:
+            return self._effective, self._log_effective
+        if divergence == "mixture":
+            assert self.nodes is not None
+            effective = self.nodes.effective_samples()
+        else:
+            effective = self._empirical()
+        if not (divergence == "mixture" and self.space.family.discrete):  # there the sum over nodes is exact
+            effective[self._log_effective == -np.inf] = 0.0  # draws cannot see an infinite divergence
+        if divergence == "mixture":  # the harmonic mean is an upper bound on d2, and exact in the far tails
+            effective = np.maximum(effective, self._effective)
+        effective = np.maximum(effective, self.plays)
+        with np.errstate(divide="ignore"):
+            return effective, np.where(effective > 0, np.log(effective), self._log_effective)
+
+    def _empirical(self) -> Array:
+        """1 / Σ_i (ω_i/m)² with the part that no sample saw: weights that sum to c < 1 lack one of 1 - c.  (K,)"""
+        whole = np.full(self.space.size, 1e150)  # no cut, but for what could not be squared
+        table = np.zeros((7, self.space.size))
+        table[kernels.CUT] = whole
+        for block in (*self._earlier, self._block):
+            kernels.add_truncated_sums(block.ratios, block.inverse_mixture, block.payoffs, block.used, table)
+        for sample in self._wild:
+            table[kernels.COVERAGE] += np.exp(np.minimum(sample.log_ratios - sample.log_mixture, kernels.LOG_HUGE))
+        squares = self.moments(whole)[0]
+        effective: Array = 1.0 / (squares + np.maximum(1.0 - table[kernels.COVERAGE], 0.0) ** 2)
+        return effective
 
     def replace_payoffs(self, payoffs: Array) -> None:
         """Other payoffs in [0, 1] for the same samples, in the order in which they were told."""
@@ -201,14 +260,16 @@ class SharedHistory:
             "log_mixture_wild": wild,
             "effective": self._effective.copy(),
             "log_effective": self._log_effective.copy(),
-        }
+        } | ({} if self.nodes is None else self.nodes.state())
 
     @classmethod
     def restore(
         cls, space: Finite, decisions: Indices, mediators: NDArray[Any], payoffs: Array, caches: dict[str, Any]
     ) -> SharedHistory:
         """The history with these samples (payoffs in [0, 1]) and caches, bit for bit: O(K n)."""
-        history = cls(space)
+        history = cls(space, nodes="node_mixture" in caches)
+        if history.nodes is not None:
+            history.nodes.mixture[:] = caches["node_mixture"]
         history.plays += np.bincount(decisions, minlength=space.size)
         mixture = np.asarray(caches["mixture"], dtype=np.float64)
         history._effective[:] = caches["effective"]

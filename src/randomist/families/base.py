@@ -15,6 +15,9 @@ Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
 
 
+NODES = 256  # per decision, where an integral under it is a sum
+
+
 class Family(ABC):
     """The known distributions p_x over mediators, one per decision x.
 
@@ -44,6 +47,16 @@ class Family(ABC):
     def points(self) -> Array | None:
         """Where each member lies, where that means something.  (K, d)"""
         return None
+
+    def nodes(self) -> tuple[NDArray[Any], Array]:
+        """Points of every member and their weights, for integrals under it; weights sum to 1.  (K, L, *shape), (K, L)
+
+        These are draws of a fixed seed; families override them by a rule that converges faster.
+        """
+        assert self.members is not None
+        rng = np.random.default_rng(0)
+        draws = np.stack([self.sample(None, rng) for _ in range(NODES)], axis=1)
+        return draws, np.full((self.members, NODES), 1.0 / NODES)
 
     # One decision and one mediator are what a round needs; families override these two where that is much faster.
 
@@ -82,6 +95,16 @@ class Family(ABC):
         if array.shape != self.shape and (array.ndim != 1 + len(self.shape) or array.shape[1:] != self.shape):
             raise ShapeError(f"{name} must have shape (n, *{self.shape}) or {self.shape}, got {array.shape}")
         return array.reshape(-1, self.shape[0] if self.shape else 1)
+
+
+def low_discrepancy(dimension: int) -> Array:
+    """NODES points that fill the unit cube evenly, none on its border; the same ones every time.  (NODES, d)"""
+    if dimension == 1:
+        return (np.arange(NODES)[:, None] + 0.5) / NODES
+    from scipy.stats import qmc  # slow to import, seldom needed
+
+    cube: Array = qmc.Sobol(dimension, scramble=True, seed=0).random(NODES)
+    return np.clip(cube, 2.0**-33, 1 - 2.0**-33)
 
 
 def check_order(order: float) -> float:

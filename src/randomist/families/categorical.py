@@ -94,6 +94,11 @@ class Categorical(Family):
         p, q = (self._mass[self._indices(k)] for k in (decisions, others))
         return log_renyi_of_masses(p, q, order)
 
+    def nodes(self) -> tuple[Indices, Array]:
+        """All categories, so that every integral is exact."""
+        K, C = self._mass.shape
+        return np.tile(np.arange(C), (K, 1)), self._mass
+
 
 def log_renyi_of_masses(p: Array, q: Array, order: float) -> Array:
     """D_order between every pair of rows of masses over the same atoms.  (n, A), (m, A) -> (n, m)

@@ -55,6 +55,9 @@ class Dirac(Family):
         check_order(order)
         return np.where(_equal(self._points(decisions), self._points(others)), 0.0, np.inf)
 
+    def nodes(self) -> tuple[Array, Array]:
+        return self._at.reshape(-1, 1, *self.shape), np.ones((len(self._at), 1))
+
     def _points(self, decisions: ArrayLike | None) -> Array:
         """Where the decisions lie.  (n, d)"""
         return self._at if decisions is None else self._at[self._indices(decisions)]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numba
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from randomist.errors import EmptySpaceError, ParameterError, ShapeError
 from randomist.families._special import log1p_minus
-from randomist.families.base import Array, Family, check_order, finite_array
+from randomist.families.base import NODES, Array, Family, check_order, finite_array, low_discrepancy
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +109,17 @@ class Gaussian(Family):
                 difference = mean_p[:, None, d] - mean_q[None, :, d]
             total += _log_renyi_1d(difference, std_p[:, None, d], std_q[None, :, d], order)
         return total
+
+    def nodes(self) -> tuple[Array, Array]:
+        """In one dimension the trapezoidal rule over ±12 std, which sees far tails; in more, low-discrepancy draws."""
+        mean, std, _ = self._parameters(None)
+        if mean.shape[1] == 1:
+            unit = np.linspace(-12.0, 12.0, NODES)[:, None]
+            weights = np.exp(-0.5 * unit[:, 0] ** 2)
+        else:
+            unit, weights = ndtri(low_discrepancy(mean.shape[1])), np.ones(NODES)
+        points = (mean[:, None, :] + std[:, None, :] * unit).reshape(len(mean), NODES, *self.shape)
+        return points, np.tile(weights / weights.sum(), (len(mean), 1))
 
     def _parameters(self, decisions: ArrayLike | None) -> tuple[Array, Array, Array]:
         """Means (n, d), stds (n or 1, d) and log peaks (n or 1,) of the decisions."""

@@ -116,6 +116,17 @@ class Mixed(Family):
                 out[np.ix_(rows, columns)] = self._between(g, h, *within, order)
         return out
 
+    def nodes(self) -> tuple[Array, Array]:
+        """Those of each part; a member with fewer than others repeats its last, with weight 0."""
+        parts = [group.nodes() for group in self._groups]
+        length = max(weights.shape[1] for _, weights in parts)
+        points, all_weights = np.empty((self.members, length, *self.shape)), np.zeros((self.members, length))
+        for rows, (own, weights) in zip(self._rows_of, parts, strict=True):
+            used = weights.shape[1]
+            points[rows, :used], points[rows, used:] = own, own[:, -1:]
+            all_weights[rows, :used] = weights
+        return points, all_weights
+
     def state(self) -> dict[str, Any]:
         return {"kind": "Mixed", "parts": [part.state() for part in self.parts]}
 

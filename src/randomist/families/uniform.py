@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from randomist.errors import EmptySpaceError, ParameterError, ShapeError
-from randomist.families.base import Array, Family, check_order, finite_array
+from randomist.families.base import NODES, Array, Family, check_order, finite_array, low_discrepancy
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +83,11 @@ class Uniform(Family):
         for d in range(low_p.shape[1]):  # independent dimensions add
             total += _log_renyi_1d(low_p[:, None, d], high_p[:, None, d], low_q[None, :, d], high_q[None, :, d], order)
         return total
+
+    def nodes(self) -> tuple[Array, Array]:
+        low, high, _ = self._parameters(None)
+        points = low[:, None, :] + (high - low)[:, None, :] * low_discrepancy(low.shape[1])
+        return points.reshape(len(low), NODES, *self.shape), np.full((len(low), NODES), 1.0 / NODES)
 
     def _parameters(self, decisions: ArrayLike | None) -> tuple[Array, Array, Array]:
         """Lows (n, d), highs (n, d) and log heights (n,) of the decisions."""

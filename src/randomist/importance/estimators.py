@@ -26,6 +26,20 @@ def truncated_multiple_importance(log_weight: Array, payoffs: Array, log_thresho
     return np.exp(np.minimum(log_weight, log_threshold[:, None])) @ payoffs / len(payoffs)
 
 
+def optimistic(value: Array, coverage: Array) -> Array:
+    """value⁺ = 1 - (1/m) Σ_i min(M, ω) (1 - y_i): the truncated estimate of the loss, taken from 1.
+
+    From the truncated sums J̌ = (1/m) Σ min(M, ω) y and coverage = (1/m) Σ min(M, ω). It is 1 where nothing is known.
+    """
+    return 1.0 - (coverage - value)
+
+
+def self_normalised(value: Array, coverage: Array) -> Array:
+    """Σ min(M, ω) y / Σ min(M, ω): a weighted mean of payoffs; 0 where no sample has any weight."""
+    mean: Array = np.divide(value, coverage, out=np.zeros_like(value), where=coverage > 0)
+    return mean
+
+
 def confidence_term(told: int, confidence: float) -> float:
     """α log t at round t = m + 1, where m payoffs have been told."""
     return confidence * math.log(told + 1)

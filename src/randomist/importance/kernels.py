@@ -94,6 +94,23 @@ def add_truncated_sums(ratios: Array, inverse_mixture: Array, payoffs: Array, us
         table[VALUE, k] += y0
 
 
+@numba.njit(cache=True, fastmath=True)
+def add_moments(ratios: Array, inverse_mixture: Array, payoffs: Array, used: int, cut: Array, moments: Array) -> None:
+    """One block's part of Σ_i w², Σ_i w² y and Σ_i w² y² with w = min(M, ω)/m, the rows of `moments`.  (3, K)"""
+    for k in range(ratios.shape[0]):
+        ww = wwy = wwyy = 0.0
+        for i in range(used):
+            w = min(cut[k], ratios[k, i] * inverse_mixture[i])
+            w *= w
+            ww += w
+            w *= payoffs[i]
+            wwy += w
+            wwyy += w * payoffs[i]
+        moments[0, k] += ww
+        moments[1, k] += wwy
+        moments[2, k] += wwyy
+
+
 @numba.njit(cache=True)
 def add_play(ratios: Array, mixture: Array, inverse_mixture: Array, used: int, decision: int) -> None:
     """One more play of `decision`: D_i += r_decision for every stored sample of a block."""
@@ -206,10 +223,8 @@ def coin_words(effective: Array, scale: float) -> int:
 
 
 @numba.njit(cache=True)
-def perturb(
-    value: Array, effective: Array, width: Array, scale: float, bias: float, words: NDArray[np.uint64]
-) -> Array:
-    """J̌(x) + U(x), U = (1/η) Binomial(⌈a η⌉, 1/2) + b (Algorithm 2), coins being random bits, exactly fair.  (K,)"""
+def perturb(value: Array, effective: Array, scale: float, words: NDArray[np.uint64]) -> Array:
+    """c(x) + (1/η) Binomial(⌈a η⌉, 1/2) (Algorithm 2, c = J̌ + b), coins being random bits, exactly fair.  (K,)"""
     index = np.empty(value.shape[0])
     position = 0
     for k in range(value.shape[0]):
@@ -218,7 +233,7 @@ def perturb(
         used = (flips + 63) // 64
         heads = _heads(words[position : position + used], flips)
         position += used
-        index[k] = value[k] + heads / eta + bias * min(width[k], HUGE)
+        index[k] = value[k] + heads / eta
     return index
 
 

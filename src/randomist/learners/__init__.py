@@ -12,6 +12,7 @@ from randomist.learners.pgpe import PGPE
 from randomist.learners.phe import PerturbedHistory
 from randomist.learners.pois import POIS
 from randomist.learners.randomist import Randomist
+from randomist.learners.realist import Realist
 from randomist.learners.thompson import ThompsonSampling
 from randomist.learners.ucb1 import UCB1
 
@@ -20,6 +21,7 @@ LEARNERS: dict[str, type[Learner]] = {
     "ftl": FollowTheLeader,
     "optimist": Optimist,
     "randomist": Randomist,
+    "realist": Realist,
     "ucb1": UCB1,
     "phe": PerturbedHistory,
     "thompson": ThompsonSampling,
@@ -46,6 +48,7 @@ __all__ = [
     "Optimist",
     "PerturbedHistory",
     "Randomist",
+    "Realist",
     "SharedHistoryLearner",
     "ThompsonSampling",
     "Trial",

@@ -191,6 +191,11 @@ class Learner(ABC):
         self._next_id += 1
         return trial
 
+    def _adopt(self, trial: Trial) -> None:
+        """A trial that another process asked of the same study enters as if this learner had asked it."""
+        self._pending[trial.id] = trial
+        self._next_id = max(self._next_id, trial.id + 1)
+
     def _ticket(self, trial: Trial | int) -> Trial:
         if type(trial) is Trial and type(trial.id) is int and self._pending.get(trial.id) is trial:
             return trial  # the very ticket: nothing to check

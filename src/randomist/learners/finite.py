@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from randomist.errors import NoDataError, ParameterError, ShapeError
 from randomist.families.base import Array
-from randomist.history import Estimates, SharedHistory
+from randomist.history import Divergence, Estimates, SharedHistory
 from randomist.importance import estimators, kernels
 from randomist.learners.base import Learner
+from randomist.learners.settings import bias_factor, check_choice
 from randomist.spaces import Finite
+
+Estimator: TypeAlias = Literal["paper", "optimistic", "self-normalised"]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -104,21 +107,65 @@ class FiniteLearner(Learner):
 
 @dataclass(eq=False, kw_only=True)
 class SharedHistoryLearner(FiniteLearner):
-    """Every sample informs every decision: truncated multiple importance sampling over one shared history (Sec. 4)."""
+    """Every sample informs every decision: truncated multiple importance sampling over one shared history (Sec. 4).
+
+    `estimator` is what becomes of the truncated sums: "paper" (TMIS, which truncation makes pessimistic), "optimistic"
+    (1 minus the truncated estimate of the loss) or "self-normalised" (the weighted mean). `divergence` is how
+    d2(p_x || Φ_t) is had: by the paper's "harmonic" bound, as an integral against the "mixture", or by the "empirical"
+    second moment of the weights. `bias_correction` is b, what is added for the truncation: None is what the estimator
+    needs ("paper" for the paper's, else 0), "paper" is sqrt(α log t / η), a number that multiple of it, and "computed"
+    the mass beyond the threshold, integrated.
+    """
+
+    estimator: Estimator = "paper"
+    divergence: Divergence = "harmonic"
+    bias_correction: float | Literal["paper", "computed"] | None = None
 
     def __post_init__(self) -> None:
+        check_choice(self.estimator, get_args(Estimator), "estimator")
+        check_choice(self.divergence, get_args(Divergence), "divergence")
         super().__post_init__()
-        self.history = SharedHistory(self.space)
+        if self.estimator == "optimistic" and self._scale.unbounded:
+            raise ParameterError(
+                "the optimistic estimator needs to know the best payoff there is: give payoff_range=(low, high), or "
+                '"running" to learn it, instead of (-inf, inf)'
+            )
+        computes_bias = self.bias_correction == "computed"
+        self._bias_factor = None if computes_bias else bias_factor(self.bias_correction, self.estimator)
+        self.history = SharedHistory(self.space, nodes=computes_bias or self.divergence == "mixture")
 
     def opening(self) -> list[int]:
-        """Remark 1: the decisions that some other one says nothing about, in index order; if there are none, x_1."""
-        uninformed: list[int] = self.space.uninformed().tolist()
+        """Remark 1: the decisions that some other one says nothing about, in index order; if there are none, x_1.
+
+        The optimistic estimate of such a decision is 1, so that it needs no opening.
+        """
+        uninformed: list[int] = [] if self.estimator == "optimistic" else self.space.uninformed().tolist()
         if uninformed:
             return uninformed
         return [int(self._rng.integers(self.space.size)) if self.first is None else self.first]
 
+    def bias(self, estimates: Estimates) -> Array:
+        """b_t(x), what truncation may take away from the value; finite.  (K,)"""
+        if self._bias_factor is None:
+            assert self.history.nodes is not None
+            return self.history.nodes.truncated_mass(estimates.threshold, self.told)
+        return self._bias_factor * np.minimum(estimates.width, kernels.HUGE)
+
     def _estimate(self) -> Estimates:
-        return self.history.estimate(self.confidence)
+        estimates = self.history.estimate(self.confidence, self.divergence)
+        if self.estimator == "paper":
+            return estimates
+        if self.estimator == "self-normalised":
+            return estimates._replace(value=estimators.self_normalised(estimates.value, estimates.coverage))
+        value = estimators.optimistic(estimates.value, estimates.coverage)
+        return estimates._replace(value=np.where(estimates.log_effective_samples > -np.inf, value, 1.0))
+
+    def _knowledge(self, estimates: Estimates) -> Array:
+        if (
+            self.estimator == "optimistic"
+        ):  # where nothing is known the value says so, and the index need not be infinite
+            return np.maximum(estimates.log_effective_samples, -1e300)
+        return estimates.log_effective_samples
 
     def _observe(self, decision: int, mediator: Any, payoff: float) -> None:
         self.history.append(decision, mediator, payoff)

@@ -14,6 +14,7 @@ from randomist.importance import kernels
 from randomist.importance.chains import Accepted, full_chain, one_step_chain
 from randomist.importance.coins import TABLE
 from randomist.importance.rows import Rows
+from randomist.learners.base import Trial
 from randomist.learners.box import BoxLearner
 from randomist.learners.settings import bias_factor, check_scale
 
@@ -99,6 +100,10 @@ class MCMCRandomist(BoxLearner):
         rows.add_sample(history.mediators.array, sample, decisions, played)
         if rows.used < history.decisions.used:
             rows.add_decision(decisions[played], history.mediators.array, decisions, plays, history.decisions.used)
+
+    def _adopt(self, trial: Trial) -> None:
+        super()._adopt(trial)
+        self._current = np.ravel(trial.decision)
 
     def _caches(self) -> dict[str, Any]:
         current = None if self._current is None else self._current.copy()

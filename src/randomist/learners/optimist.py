@@ -16,8 +16,10 @@ from randomist.learners.finite import SharedHistoryLearner
 class Optimist(SharedHistoryLearner):
     """Optimism over truncated multiple importance sampling: constant regret where divergences are finite (Theorem 4).
 
-    Differences from the paper: d2(p_x || Φ_t) is the harmonic-mean bound, as in the paper's own experiments (App. F.1).
+    Differences from the paper: d2(p_x || Φ_t) is the harmonic-mean bound, as in the paper's own experiments (App. F.1),
+    unless `divergence` says otherwise. The bonus has two parts, for the bias and for the deviation; `bias_correction`
+    replaces the first.
     """
 
     def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
-        return estimates.value + (1 + math.sqrt(2)) * estimates.width  # B_t(x), Algorithm 1
+        return estimates.value + self.bias(estimates) + math.sqrt(2) * estimates.width  # B_t(x), Algorithm 1

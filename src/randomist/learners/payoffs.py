@@ -22,6 +22,11 @@ class PayoffScale:
         self.clipped = 0  # payoffs outside the range that were clipped
         self._set(math.inf, -math.inf) if self.running else self._set(*_checked(payoff_range))
 
+    @property
+    def unbounded(self) -> bool:
+        """Whether payoffs are taken as they are, from a range without ends."""
+        return not self.running and math.isinf(self.low)
+
     def covers(self, value: float) -> bool:
         return self.low <= value <= self.high
 

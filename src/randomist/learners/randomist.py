@@ -8,13 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from randomist.errors import ParameterError
 from randomist.families.base import Array
 from randomist.history import Estimates
 from randomist.importance import kernels
-from randomist.importance.kernels import HUGE, LOG_HUGE
+from randomist.importance.kernels import LOG_HUGE
 from randomist.learners.finite import SharedHistoryLearner
-from randomist.learners.settings import bias_factor, check_scale
+from randomist.learners.settings import check_choice, check_scale
 
 
 @dataclass(eq=False, kw_only=True)
@@ -23,29 +22,25 @@ class Randomist(SharedHistoryLearner):
 
     `perturbation_scale` is a: pseudo-rewards per effective sample; larger explores more. Theorem 5(b) needs a > 8; 1.1
     is the paper's practical value. `perturbation="gaussian"` draws from the normal law of the same mean and variance.
-    `bias_correction` is b: "paper" is sqrt(α log t / η), a number that multiple of it (0 for none).
 
     Differences from the paper: a η is rounded up to a whole number of pseudo-rewards, and the sum is divided by η.
     """
 
     perturbation_scale: float = 1.1
     perturbation: Literal["binomial", "gaussian"] = "binomial"
-    bias_correction: float | Literal["paper"] = "paper"
 
     def __post_init__(self) -> None:
         check_scale(self.perturbation_scale)
-        self._bias_factor = bias_factor(self.bias_correction)
-        if self.perturbation not in ("binomial", "gaussian"):
-            raise ParameterError(f'perturbation must be "binomial" or "gaussian", got {self.perturbation!r}')
+        check_choice(self.perturbation, ("binomial", "gaussian"), "perturbation")
         super().__post_init__()
 
     def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
-        a, b = self.perturbation_scale, self._bias_factor
-        value, eta, width = estimates.value, estimates.effective_samples, estimates.width
+        a, eta = self.perturbation_scale, estimates.effective_samples
+        value = estimates.value + self.bias(estimates)
         if self.perturbation == "binomial":
             coins = rng.bit_generator.random_raw(kernels.coin_words(eta, a))
-            return kernels.perturb(value, eta, width, a, b, coins)  # J̌_t(x) + U_t(x), Algorithm 2
+            return kernels.perturb(value, eta, a, coins)  # J̌_t(x) + U_t(x), Algorithm 2
         if a > 0:  # std sqrt(a / (4η)), of which the logarithm is known however small η is
             log_std = 0.5 * (math.log(a / 4) - np.maximum(estimates.log_effective_samples, -2 * LOG_HUGE))
             value = value + a / 2 + rng.standard_normal(len(value)) * np.exp(np.minimum(log_std, LOG_HUGE))
-        return value + b * np.minimum(width, HUGE)
+        return value

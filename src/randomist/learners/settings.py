@@ -20,10 +20,18 @@ def check_positive(value: float, name: str) -> None:
         raise ParameterError(f"{name} must be a number > 0, got {value!r}")
 
 
-def bias_factor(value: Any) -> float:
-    """b as a multiple of sqrt(α log t / η): 1 for "paper"."""
-    if value == "paper":
+def check_choice(value: Any, choices: tuple[str, ...], name: str) -> None:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in choices:
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def bias_factor(value: Any, estimator: str = "paper") -> float:
+    """b as a multiple of sqrt(α log t / η): 1 for "paper", and what the estimator needs for None."""
+    if value is None:
+        return float(estimator == "paper")
+    if isinstance(value, str) and value == "paper":
         return 1.0
-    if isinstance(value, int | float) and 0 <= value < math.inf:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
         return float(value)
-    raise ParameterError(f'bias_correction must be "paper" or a number >= 0, got {value!r}')
+    raise ParameterError(f'bias_correction must be "paper", "computed" or a number >= 0, got {value!r}')

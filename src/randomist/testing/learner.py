@@ -201,6 +201,10 @@ class _Permuted(Family):
     def points(self) -> Array | None:
         return None if self.family.points is None else self.family.points[self.order]
 
+    def nodes(self) -> tuple[NDArray[Any], Array]:
+        points, weights = self.family.nodes()
+        return points[self.order], weights[self.order]
+
     def sample(self, decisions: ArrayLike | None, rng: np.random.Generator) -> NDArray[Any]:
         return self.family.sample(self.order[self._indices(decisions)], rng)
 

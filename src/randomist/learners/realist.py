@@ -1,0 +1,45 @@
+"""REALIST: as optimistic about each decision as its own data leave room for. The default on a finite set."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from randomist.families.base import Array
+from randomist.history import Divergence, Estimates
+from randomist.learners.finite import Estimator, SharedHistoryLearner
+from randomist.learners.settings import check_scale
+
+
+@dataclass(eq=False, kw_only=True)
+class Realist(SharedHistoryLearner):
+    """Play the largest value + sqrt(c₁ L) · standard error + c₂ L / η, where L = log(1 + t/η).
+
+    The value is the weighted mean of payoffs and the standard error its own, so that decisions whose payoffs vary
+    little are settled with few plays. The last term, and a minimum of c₃ log t effective samples, keep a decision alive
+    whose few plays happened to agree, such as two losses of a good one. `deviation` is c₁, `caution` c₂, `minimum` c₃.
+
+    Not in the paper. The index is UCB-V's (Audibert, Munos and Szepesvári 2009) with MOSS's log(t/T) for log t
+    (Audibert and Bubeck 2009), on importance-weighted samples. No bound on its regret is proven here.
+    """
+
+    estimator: Estimator = "self-normalised"
+    divergence: Divergence = "mixture"
+    deviation: float = 0.7
+    caution: float = 0.1
+    minimum: float = 0.3
+
+    def __post_init__(self) -> None:
+        check_scale(self.deviation, "deviation")
+        check_scale(self.caution, "caution")
+        check_scale(self.minimum, "minimum")
+        super().__post_init__()
+
+    def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
+        t, eta = self.told + 1, np.maximum(estimates.effective_samples, 1e-300)
+        room = np.log1p(t / eta)  # L
+        error = self.history.standard_error(estimates.value, estimates)
+        index = estimates.value + np.sqrt(self.deviation * room) * error + self.caution * room / eta
+        return np.where(eta < self.minimum * math.log(t), np.inf, index)
