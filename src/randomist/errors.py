@@ -1,5 +1,9 @@
 """One tree of errors, raised at the border: each names the value, the bound and the remedy."""
 
+from __future__ import annotations
+
+from typing import Any
+
 
 class RandomistError(Exception):
     """Base of every error that randomist raises on purpose."""
@@ -47,3 +51,55 @@ class TaskError(RandomistError, ValueError):
 
 class NoDataError(RandomistError, ValueError):
     """A question that needs at least one told payoff."""
+
+
+class StudyError(RandomistError):
+    """Base of what can go wrong with a study: its name, its rows, its database, its service."""
+
+
+class UnknownStudyError(StudyError, LookupError):
+    """A study that this storage does not have."""
+
+
+class StudyExistsError(StudyError, ValueError):
+    """A study of this name exists already."""
+
+
+class StudyDataError(StudyError, ValueError):
+    """A row of a study's database that does not hold what was written there."""
+
+
+class TicketError(StudyError, ValueError):
+    """A ticket that was used before, for something else."""
+
+
+class SpaceError(StudyError, TypeError):
+    """A question about a box to a study of a finite set, or the other way round."""
+
+
+class StorageError(StudyError):
+    """A database that cannot be opened or reached, or that refuses to write."""
+
+
+class SchemaVersionError(StorageError):
+    """A database whose schema is newer than this version reads, or older and not upgraded yet."""
+
+
+class ServiceError(StudyError):
+    """What a service answered where it did not do what was asked: `status` is its HTTP status."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class LogError(RandomistError, ValueError):
+    """A log that cannot be read as one: columns are missing, or hold something else than they should."""
+
+
+class BadRowsError(LogError):
+    """Rows of a log that would make an estimate wrong; `problems` says what is wrong, how often, and where."""
+
+    def __init__(self, message: str, problems: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.problems = problems

@@ -1,0 +1,216 @@
+"""Do the intervals of `rd.Log` cover, and how wide are they?
+
+    python -m benchmarks.log_intervals                  # 1,000 logs of 10,000 rows of each kind
+    python -m benchmarks.log_intervals --logs 100
+
+Every kind of log has a truth that is computed without sampling. "covered" is the share of logs in which all candidates'
+95% intervals hold the truth; "naive" the same for mean ± normal quantile, with the same correction for the number of
+candidates. "best kept" is how often the truly best candidate is among the contenders, "one best" how often a single
+contender is left. Widths are medians over logs and over the candidates with more than 1,000 effective samples, in units
+of the width that the same construction has on as many rows of the candidate itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import randomist as rd
+from randomist.families.base import Array
+from randomist.logs import Evaluation
+from randomist.logs.bets import Bets, baselines
+from randomist.logs.sums import Growth
+
+GRID = np.linspace(-60.0, 60.0, 240_001)
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A way to draw logs: arguments of `Log.from_arrays` and the payoff probabilities behind every candidate."""
+
+    name: str
+    draw: Callable[[int, np.random.Generator], dict]
+    truth: dict[str, float]
+    on_policy: Callable[[str, int, np.random.Generator], Array]
+    settings: dict
+
+
+def _log_normal(z: Array, mean: float, std: float) -> Array:
+    return -0.5 * ((z - mean) / std) ** 2 - np.log(std) - 0.5 * np.log(2 * np.pi)
+
+
+def gaussian(
+    name: str,
+    policies: dict[str, tuple[float, float]],
+    loggers: dict[str, float],
+    chance: Callable[[Array], Array],
+    in_order: bool = False,
+) -> Kind:
+    """Policies draw z from a Gaussian; the payoff is 1 with probability chance(z). Loggers act with given shares."""
+    density = {key: np.exp(_log_normal(GRID, *policy)) for key, policy in policies.items()}
+    step = GRID[1] - GRID[0]
+    truth = {key: float((density[key] * chance(GRID)).sum() * step) for key in policies}
+    names = np.array(list(loggers))
+
+    def draw(rows: int, rng: np.random.Generator) -> dict:
+        acted = rng.choice(len(names), size=rows, p=list(loggers.values()))
+        acted = (
+            np.sort(acted) if in_order else acted
+        )  # one logger after the other: rows are not identically distributed
+        means, stds = (np.array([policies[key][i] for key in names])[acted] for i in (0, 1))
+        z = means + stds * rng.standard_normal(rows)
+        payoffs = (rng.random(rows) < chance(z)).astype(float)
+        likelihoods = {key: _log_normal(z, *policy) for key, policy in policies.items()}
+        return {"payoffs": payoffs, "log_likelihoods": likelihoods, "loggers": names[acted]}
+
+    def on_policy(key: str, rows: int, rng: np.random.Generator) -> Array:
+        mean, std = policies[key]
+        return (rng.random(rows) < chance(mean + std * rng.standard_normal(rows))).astype(float)
+
+    return Kind(name, draw, truth, on_policy, {})
+
+
+def categorical(name: str, logger: Array, candidates: dict[str, Array], chance: Array, **settings: object) -> Kind:
+    """One logging policy over actions, of which only the propensity is kept."""
+    truth = {key: float(p @ chance) for key, p in candidates.items()}
+
+    def draw(rows: int, rng: np.random.Generator) -> dict:
+        action = rng.choice(len(logger), size=rows, p=logger)
+        payoffs = (rng.random(rows) < chance[action]).astype(float)
+        with np.errstate(divide="ignore"):
+            likelihoods = {key: np.log(p)[action] for key, p in candidates.items()}
+        return {"payoffs": payoffs, "log_likelihoods": likelihoods, "log_propensities": np.log(logger[action])}
+
+    def on_policy(key: str, rows: int, rng: np.random.Generator) -> Array:
+        return (rng.random(rows) < chance[rng.choice(len(logger), size=rows, p=candidates[key])]).astype(float)
+
+    return Kind(name, draw, truth, on_policy, settings)
+
+
+def adaptive(name: str, candidates: Array, chance: Array) -> Kind:
+    """The logger looks: every round it plays the candidate whose own mean payoff is highest, now and then any other."""
+    keys = [f"p{k}" for k in range(len(candidates))]
+    truth = {key: float(p @ chance) for key, p in zip(keys, candidates, strict=True)}
+
+    def draw(rows: int, rng: np.random.Generator) -> dict:
+        sums, plays, acted = np.full(len(keys), 1.0), np.ones(len(keys)), np.empty(rows, int)
+        explore, other, uniform = rng.random(rows) < 0.2, rng.integers(0, len(keys), rows), rng.random((rows, 2))
+        cumulated, payoffs, actions = candidates.cumsum(axis=1), np.empty(rows), np.empty(rows, int)
+        for i in range(rows):
+            k = other[i] if explore[i] else int(np.argmax(sums / plays))
+            action = min(int(np.searchsorted(cumulated[k], uniform[i, 0])), len(chance) - 1)
+            acted[i], actions[i], payoffs[i] = k, action, float(uniform[i, 1] < chance[action])
+            sums[k] += payoffs[i]
+            plays[k] += 1
+        likelihoods = {key: np.log(p)[actions] for key, p in zip(keys, candidates, strict=True)}
+        return {"payoffs": payoffs, "log_likelihoods": likelihoods, "loggers": np.array(keys)[acted], "adaptive": True}
+
+    def on_policy(key: str, rows: int, rng: np.random.Generator) -> Array:
+        p = candidates[keys.index(key)]
+        return (rng.random(rows) < chance[rng.choice(len(p), size=rows, p=p)]).astype(float)
+
+    return Kind(name, draw, truth, on_policy, {})
+
+
+def _softmax(scores: Array) -> Array:
+    weight = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weight / weight.sum(axis=-1, keepdims=True)
+
+
+def kinds() -> Iterator[Kind]:
+    """What logs look like: good and bad."""
+    line = {"a": (-0.5, 1.0), "b": (0.0, 1.0), "c": (0.5, 1.2), "d": (1.0, 0.8), "e": (1.5, 1.0)}
+    rising = lambda z: 1 / (1 + np.exp(-z))  # noqa: E731
+    yield gaussian("several loggers", line, {"a": 0.3, "b": 0.5, "d": 0.2}, rising)
+    yield gaussian("one after the other", line, {"a": 0.3, "b": 0.5, "d": 0.2}, rising, in_order=True)
+    yield gaussian("one logger", line, {"b": 1.0}, rising)
+    wide = {"narrow": (0.0, 1.0), "d2 = inf": (0.0, 1.5), "d2 = inf, aside": (1.0, 1.6), "far": (3.0, 2.0)}
+    yield gaussian("heavy tails", wide, {"narrow": 1.0}, lambda z: 0.1 + 0.8 * (np.abs(z) > 2.5))
+    yield gaussian("heavy tails, loss there", wide, {"narrow": 1.0}, lambda z: 0.9 - 0.8 * (np.abs(z) > 2.5))
+    rng = np.random.default_rng(7)
+    scores = rng.standard_normal((5, 20))
+    logger = 0.8 * _softmax(scores[0]) + 0.2 / 20
+    candidates = dict(zip("abcde", _softmax(scores), strict=True))
+    yield categorical("propensities", logger, candidates, 0.1 + 0.5 * rng.random(20))
+    rare = 0.04 * rng.random(20)
+    yield categorical("rare payoffs", logger, candidates, rare)
+    bound = 1.0 / logger.min()
+    yield categorical("rare payoffs, bound known", logger, candidates, rare, weight_bounds=bound)
+    seldom = np.array([0.12, 0.44, 0.44])  # how often the logger does what the candidates do
+    sure = {"a": np.array([0.98, 0.01, 0.01]), "b": np.array([0.96, 0.04, 0.0])}
+    yield categorical("rare payoffs, unlike logger", seldom, sure, np.array([0.02, 0.01, 0.03]))
+    yield categorical("the same, bound known", seldom, sure, np.array([0.02, 0.01, 0.03]), weight_bounds=1 / 0.12)
+    holes = np.where(np.arange(20) < 4, 0.0, logger)
+    yield categorical("missing support", holes / holes.sum(), candidates, 0.1 + 0.8 * (np.arange(20) < 4))
+    yield adaptive("adaptive", _softmax(scores[:3]), 0.2 + 0.6 * rng.random(20))
+
+
+def on_policy_width(payoffs: Array, candidates: int) -> float:
+    """The width of the same interval on the candidate's own payoffs."""
+    bets = Bets.on(len(payoffs), (1 - LEVEL) / (4 * candidates), *baselines(1.0))
+    lower, upper = Growth.of(bets), Growth.of(bets)
+    lower.add([payoffs - c for c in bets.offsets])
+    upper.add([(1 - payoffs) - c for c in bets.offsets])
+    return 1.0 - bets.lower_bound(upper.total(), 0.0, 1.0) - bets.lower_bound(lower.total(), 0.0, 1.0)
+
+
+@dataclass
+class Tally:
+    """What happened over many logs of one kind."""
+
+    logs: int = 0
+    covered: int = 0
+    naive: int = 0
+    kept: int = 0
+    single: int = 0
+    ratios: list[float] = field(default_factory=list)
+    naive_ratios: list[float] = field(default_factory=list)
+
+    def add(self, kind: Kind, found: Evaluation, rng: np.random.Generator) -> None:
+        truth = np.array([kind.truth[name] for name in found.candidates])
+        self.logs += 1
+        self.covered += bool(((found.low <= truth + 1e-12) & (truth - 1e-12 <= found.high)).all())
+        self.naive += bool(((found.naive_low <= truth + 1e-12) & (truth - 1e-12 <= found.naive_high)).all())
+        self.kept += found.candidates[int(truth.argmax())] in found.contenders
+        self.single += found.best is not None
+        for k, name in enumerate(found.candidates):
+            if found.effective_samples[k] > 1000:
+                payoffs = kind.on_policy(name, int(found.effective_samples[k]), rng)
+                width = on_policy_width(payoffs, len(found.candidates))
+                self.ratios.append(found.width[k] / width)
+                self.naive_ratios.append((found.naive_high[k] - found.naive_low[k]) / width)
+
+
+def simulate(kind: Kind, logs: int, rows: int, seed: int) -> Tally:
+    tally = Tally()
+    for child in np.random.SeedSequence(seed).spawn(logs):
+        rng = np.random.default_rng(child)
+        log = rd.Log.from_arrays(**kind.draw(rows, rng))
+        tally.add(kind, log.evaluate(level=LEVEL, **kind.settings), rng)
+    return tally
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--logs", type=int, default=1000)
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--only", metavar="KIND", help="one kind of log")
+    options = parser.parse_args(sys.argv[1:] if __name__ == "__main__" else [])
+    print(f"{options.logs} logs of {options.rows:,} rows of each kind")
+    print(f"{'kind':27} {'covered':>7} {'naive':>6} {'best kept':>9} {'one best':>8} {'width':>6} {'naive width':>11}")
+    for kind in kinds():
+        if options.only not in (None, kind.name):
+            continue
+        tally = simulate(kind, options.logs, options.rows, seed=0)
+        widths = [np.median(values) if values else np.nan for values in (tally.ratios, tally.naive_ratios)]
+        shares = [count / tally.logs for count in (tally.covered, tally.naive, tally.kept, tally.single)]
+        print("{:27} {:7.3f} {:6.3f} {:9.3f} {:8.3f} {:6.2f} {:11.2f}".format(kind.name, *shares, *widths), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,292 @@
+"""Studies from the shell: JSON in, JSON out, so that a script can be a worker; and the service."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from randomist.cli.app import app, err
+from randomist.errors import ParameterError
+from randomist.experiments.contenders import parse_settings
+from randomist.learners import LEARNERS
+from randomist.tasks import base as tasks
+
+if TYPE_CHECKING:  # SQLAlchemy and FastAPI are loaded by the commands that need them
+    from randomist.study import Study
+
+study_app = typer.Typer(
+    help="Studies: a learner in a database, for workers that come and go. Every command prints JSON.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+app.add_typer(study_app, name="study")
+
+Name = Annotated[str, typer.Argument(help="The study's name.")]
+StorageUrl = Annotated[
+    str,
+    typer.Option("--storage", envvar="RANDOMIST_STORAGE", help="sqlite:///FILE or postgresql://USER@HOST/NAME."),
+]
+STORAGE = "sqlite:///studies.db"
+Worker = Annotated[str | None, typer.Option(help="Under which name to ask; by default machine and process.")]
+
+
+@study_app.command()
+def create(
+    name: Name,
+    learner: Annotated[str, typer.Option(help=f"One of {', '.join(LEARNERS)}.")] = "randomist",
+    space: Annotated[
+        str | None, typer.Option(help='The space as JSON, or a file with it: {"kind": "Finite", "family": ...}.')
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Take space and payoff range of a task (see `randomist list`).")
+    ] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="A setting of the learner, key=value.")] = None,
+    lease: Annotated[float, typer.Option(help="Seconds until an unanswered trial counts as stale.")] = 3600.0,
+    exist_ok: Annotated[
+        bool, typer.Option("--exist-ok", help="Take the study that exists, if it is the same.")
+    ] = False,
+    storage: StorageUrl = STORAGE,
+) -> None:
+    """Create a study.
+
+    Example: randomist study create car --task mountain-car --learner mcmc-randomist
+
+    Example: randomist study create ads --learner randomist --space space.json --set perturbation_scale=1.1
+    """
+    from randomist.study.describe import learner_from, made
+    from randomist.study.study import create_study
+
+    chosen = parse_settings(settings or [])
+    if (space is None) == (task is None):
+        raise ParameterError("a study needs --space or --task, one of them")
+    if task is not None:
+        if learner not in LEARNERS:
+            raise ParameterError(f"unknown learner {learner!r}; known learners: {', '.join(LEARNERS)}")
+        problem = tasks.task(task)
+        if problem.space is None:
+            raise ParameterError(f"the task {task!r} has no space of its own; give --space")
+        first = {} if problem.first is None else {"first": problem.first}
+        taken = {"payoff_range": problem.payoff_range, "out_of_range": problem.out_of_range} | first
+        made_of = made(LEARNERS[learner], problem.space, taken | chosen)
+    else:
+        assert space is not None
+        made_of = learner_from(learner, _json(space), chosen)
+    study = create_study(name, made_of, storage=storage, lease=lease, exist_ok=exist_ok)
+    _say({"name": study.name, "learner": study.learner_name, "storage": study.storage.database.name})
+
+
+@study_app.command()
+def ask(
+    name: Name,
+    batch: Annotated[int | None, typer.Option(min=1, help="That many trials, as a list.")] = None,
+    worker: Worker = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="First what --worker asked before and never told (after a crash).")
+    ] = False,
+    lease: Annotated[float | None, typer.Option(help="Seconds for this trial.")] = None,
+    ticket: Annotated[str | None, typer.Option(help="Any text: the same text gives the same trial again.")] = None,
+    storage: StorageUrl = STORAGE,
+) -> None:
+    """Print the next trial: {"id": 0, "decision": 2, "mediator": 1.37}.
+
+    Example: trial=$(randomist study ask car --worker bench --resume)
+    """
+    study = _load(name, storage, worker)
+    if resume:
+        if worker is None or batch is not None:
+            raise ParameterError("--resume needs --worker NAME, and no --batch")
+        unanswered = study.pending(worker=worker)
+        if unanswered:
+            _say(_trial(unanswered[0]))
+            return
+    if batch is None:
+        _say(_trial(study.ask(lease=lease, ticket=ticket)))
+    else:
+        _say([_trial(trial) for trial in study.ask(batch, lease=lease, ticket=ticket)])
+
+
+@study_app.command()
+def tell(
+    name: Name,
+    trial: Annotated[int, typer.Argument(help="The trial's id.")],
+    payoff: Annotated[float | None, typer.Argument(help="Its payoff.")] = None,
+    fail: Annotated[str | None, typer.Option(help="No payoff: why it failed.")] = None,
+    storage: StorageUrl = STORAGE,
+) -> None:
+    """Tell a payoff, or that there is none. What is printed is on disk; the same again changes nothing.
+
+    Example: randomist study tell car 0 0.75
+
+    Example: randomist study tell car 1 --fail "the motor was hot"
+    """
+    study = _load(name, storage)
+    if (payoff is None) == (fail is None):
+        raise ParameterError('tell a payoff, or --fail "why"')
+    if payoff is None:
+        study.fail(trial, fail or "")
+    else:
+        study.tell(trial, payoff)
+    _say({"id": trial, "state": "failed" if payoff is None else "told"})
+
+
+@study_app.command()
+def show(
+    name: Annotated[str | None, typer.Argument(help="The study's name; without it, all names.")] = None,
+    storage: StorageUrl = STORAGE,
+) -> None:
+    """Print what is known: counters, pending trials, estimates of a finite set, and the recommendation."""
+    from randomist.spaces import Finite
+    from randomist.study import study_names
+
+    if name is None:
+        _say({"studies": study_names(storage)})
+        return
+    study = _load(name, storage)
+    learner, counters = study.learner, study.counters
+    shown: dict[str, Any] = {
+        "name": study.name,
+        "learner": study.learner_name,
+        "asked": counters.asked,
+        "told": counters.told,
+        "failed": counters.closed - counters.told,
+        "pending": [_trial(trial) for trial in study.pending()],
+        "average_payoff": float(np.mean(learner.record.payoffs)) if learner.told else None,
+        "recommendation": _plain(learner.recommend()) if learner.told else None,
+    }
+    if isinstance(study.space, Finite):
+        estimates = study.estimates()._asdict()
+        shown["estimates"] = {key: _finite(value) for key, value in estimates.items() if key != "log_effective_samples"}
+    _say(shown)
+
+
+@study_app.command()
+def export(
+    name: Name,
+    html: Annotated[Path | None, typer.Option(help="Write the dashboard as one file that needs nothing else.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write all trials as CSV.")] = None,
+    jsonl: Annotated[Path | None, typer.Option(help="Write all trials as JSON, one a line.")] = None,
+    storage: StorageUrl = STORAGE,
+) -> None:
+    """Write the history or the dashboard to a file; without a file, all trials as JSON lines to stdout."""
+    from randomist.study.dashboard import snapshot, static_page
+    from randomist.study.export import lines
+
+    study = _load(name, storage)
+    if html is not None:
+        _write(html, [static_page(snapshot(study))])
+    if csv is not None:
+        _write(csv, lines(study, "csv"))
+    if jsonl is not None:
+        _write(jsonl, lines(study, "jsonl"))
+    if html is csv is jsonl is None:
+        for piece in lines(study, "jsonl"):
+            sys.stdout.write(piece)
+        return
+    _say({"written": [str(path) for path in (html, csv, jsonl) if path is not None]})
+
+
+@study_app.command()
+def upgrade(storage: StorageUrl = STORAGE) -> None:
+    """Bring a database of an earlier version to this one. Stop the workers and make a backup first."""
+    from randomist.study.database import Database
+
+    before, after = Database(storage).upgrade()
+    _say({"from": before, "to": after})
+
+
+def serve(
+    storage: StorageUrl = STORAGE,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; 0.0.0.0 is every one of this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8431,
+    tokens: Annotated[
+        Path | None, typer.Option(help="A file of lines SCOPE TOKEN; scopes are read, work and admin.")
+    ] = None,
+    public_read: Annotated[
+        bool, typer.Option("--public-read", help="Reading, the dashboard too, needs no token.")
+    ] = False,
+    rate: Annotated[float, typer.Option(min=0.1, help="Requests per second of one token.")] = 500.0,
+    body: Annotated[int, typer.Option(min=256, help="Bytes of a request at most.")] = 65_536,
+) -> None:
+    """Serve the studies of a database over HTTP, with the dashboard at /. Ctrl-C finishes what is under way.
+
+    Tokens come from --tokens, or from RANDOMIST_TOKENS ("read:TOKEN work:TOKEN ..."); without either, one of each scope
+    is made up and printed.
+
+    Example: randomist serve --storage sqlite:///studies.db --tokens tokens.txt
+    """
+    try:
+        from randomist.study.service import Tokens, create_app
+        from randomist.study.service.limits import Limits
+        from randomist.study.service.server import make_server
+    except ImportError as missing:
+        raise ImportError(
+            f"the service needs the `study` extra ({missing}); pip install 'randomist[study]'"
+        ) from missing
+
+    given = os.environ.get("RANDOMIST_TOKENS")
+    if tokens is not None:
+        known = Tokens.read(tokens, public_read=public_read)
+    elif given:
+        pairs = [pair.partition(":") for pair in given.split()]
+        known = Tokens({token: scope for scope, _, token in pairs}, public_read=public_read)
+    else:
+        made = Tokens.generate()
+        for token, scope in made.items():
+            err.print(f"token for {scope}: {token}", markup=False, soft_wrap=True)
+        known = Tokens(made, public_read=public_read)
+    service = create_app(storage, known, limits=Limits(body=body, rate=rate, burst=2 * rate))
+    server = make_server(service, host=host, port=port)
+    err.print(f"dashboard: http://{host}:{port}/", markup=False)
+    server.run()
+    if not server.started:
+        raise typer.Exit(1)
+
+
+app.command(name="serve")(serve)
+study_app.command(name="serve")(serve)
+
+
+def _load(name: str, storage: str, worker: str | None = None) -> Study:
+    try:
+        from randomist.study import load_study
+    except ImportError as missing:
+        raise ImportError(f"studies need the `study` extra ({missing}); pip install 'randomist[study]'") from missing
+    return load_study(name, storage=storage, worker=worker)
+
+
+def _say(value: Any) -> None:
+    print(json.dumps(value))
+
+
+def _json(text: str) -> Any:
+    """JSON, or a file that holds it."""
+    try:
+        return json.loads(text if text.lstrip().startswith("{") else Path(text).read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise ParameterError(f"--space must be JSON, or a file with it: {error}") from error
+
+
+def _write(path: Path, pieces: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(pieces)
+
+
+def _trial(trial: Any) -> dict[str, Any]:
+    return {"id": trial.id, "decision": _plain(trial.decision), "mediator": _plain(trial.mediator)}
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _finite(column: Any) -> list[Any]:
+    return [x if np.isfinite(x) else None for x in np.asarray(column).tolist()]

@@ -1,0 +1,55 @@
+"""The figure of an evaluation: estimates and intervals, one line per candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from randomist.experiments.figures import STYLE
+from randomist.logs.report import Evaluation
+
+# Okabe and Ito's palette, and a marker each: told apart without colour.
+ESTIMATES = (
+    ("self_normalised", "self-normalised", "#000000", "o"),
+    ("mis", "MIS", "#0072B2", "x"),
+    ("tmis", "TMIS", "#D55E00", "<"),
+    ("optimistic", "optimistic", "#009E73", ">"),
+)
+
+
+def draw(evaluation: Evaluation, path: Path, truth: Mapping[str, float] | None = None) -> None:
+    """Thick lines are the intervals that hold together, thin ones the naive; a star is the truth, if given."""
+    count = len(evaluation.candidates)
+    with plt.rc_context(STYLE):
+        figure, axis = plt.subplots(figsize=(6.8, 1.5 + 0.42 * count), layout="constrained")
+        rows = np.arange(count)[::-1]
+        contender = np.array([name in evaluation.contenders for name in evaluation.candidates])
+        for is_open, colour, words in ((True, "#56B4E9", "may be the best"), (False, "#B8B8B8", "not the best")):
+            chosen = contender == is_open
+            if chosen.any():
+                label = f"{evaluation.level:.0%} interval, {words}" if count > 1 else f"{evaluation.level:.0%} interval"
+                axis.hlines(
+                    rows[chosen], evaluation.low[chosen], evaluation.high[chosen], colour, linewidth=7, label=label
+                )
+        low, high = evaluation.payoff_range
+        naive_low, naive_high = np.clip([evaluation.naive_low, evaluation.naive_high], low, high)
+        axis.hlines(rows - 0.22, naive_low, naive_high, "#333333", linewidth=0.8, label="naive interval")
+        for name, label, colour, marker in ESTIMATES:
+            values = np.clip(getattr(evaluation, name), low, high)
+            axis.plot(values, rows, marker, color=colour, markersize=4, linestyle="none", label=label)
+        if truth is not None:
+            known = [(truth[name], row) for name, row in zip(evaluation.candidates, rows, strict=True) if name in truth]
+            axis.plot(*zip(*known, strict=True), "*", color="#CC79A7", markersize=9, linestyle="none", label="truth")
+        axis.set_yticks(rows, evaluation.candidates)
+        axis.set_ylim(-0.6, count - 0.4)
+        axis.set_xlabel("expected payoff")
+        figure.legend(loc="outside lower center", ncols=4)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+        plt.close(figure)

@@ -1,0 +1,305 @@
+"""`rd.Log`: what policies did and earned, checked row by row, read in chunks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from randomist.errors import BadRowsError, LogError, NoDataError, ParameterError
+from randomist.families.base import Array, Indices
+from randomist.logs import source, sums
+from randomist.logs.problems import Problem, Problems, repeated_ids
+from randomist.logs.source import ADAPTIVE, ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, Source
+
+if TYPE_CHECKING:
+    from randomist.logs.report import Evaluation
+
+CHUNK_ROWS = 2**14
+_ROUNDING = 1e-6  # a log-probability computed in float32 may exceed 0 by as much
+
+
+@dataclass(frozen=True, eq=False)
+class LogArrays:
+    """Rows of a log as arrays."""
+
+    payoffs: Array  # in [0, 1], mapped from payoff_range   (n,)
+    log_likelihoods: Array  # of every candidate             (n, K)
+    log_density: Array  # of what drew the row: the mixture of the loggers, or the policy that acted  (n,)
+    loggers: Indices  # who acted, as an index into `Log.likelihoods`; -1 where only the propensity is known  (n,)
+
+    def __len__(self) -> int:
+        return len(self.payoffs)
+
+
+class Log:
+    """Logged data of several policies, to evaluate candidates that may or may not be among them.
+
+    source: a Parquet or CSV file, a folder of Parquet files, a polars frame, or a mapping of column names to arrays.
+    Columns: `payoff`; `log_likelihood:<name>`, the log-likelihood under policy <name> of what was done; and `logger`,
+    the name of the policy that acted, or `log_propensity`, its log-likelihood. `id` must not repeat; `adaptive` (true
+    or false) flags rows whose policy was chosen by looking at payoffs. Other columns are ignored.
+
+    candidates: which policies to evaluate; by default all that have a likelihood column.
+    payoff_range: what a payoff can be; one outside is a bad row. Intervals are wrong where it is not true.
+    weights: "balance" divides by the mixture of all loggers (the balance heuristic), which needs the likelihood of
+    every logger in every row; "own" divides by the likelihood of the policy that acted. By default "balance" where the
+    log allows it and is not adaptive.
+    adaptive: True if policies were chosen by looking at earlier payoffs. No file can tell by itself.
+    skip_bad_rows: leave bad rows out instead of raising `BadRowsError`.
+    """
+
+    def __init__(
+        self,
+        source_: Source,
+        /,
+        *,
+        candidates: Sequence[str] | None = None,
+        payoff_range: tuple[float, float] = (0.0, 1.0),
+        weights: str | None = None,
+        adaptive: bool = False,
+        skip_bad_rows: bool = False,
+        chunk_rows: int = CHUNK_ROWS,
+    ) -> None:
+        self.payoff_range = _checked_range(payoff_range)
+        if weights not in (None, "balance", "own"):
+            raise ParameterError(f"weights must be 'balance' or 'own', got {weights!r}")
+        if chunk_rows < 1:
+            raise ParameterError(f"chunk_rows must be >= 1, got {chunk_rows}")
+        self.chunk_rows = chunk_rows
+        self._query = source.open_source(source_)
+        self._by_slices = source.is_one_parquet_file(source_)
+        self._types = source.schema(self._query)
+        self.candidates = self._candidates(candidates)
+        self.adaptive = bool(adaptive) or self._flagged_adaptive()
+        acted, all_known = self._acted()
+        self.weights = self._weights(weights, all_known)
+        self._by_logger = LOGGER in self._types and (self.weights == "balance" or PROPENSITY not in self._types)
+        others = sorted(name for name in acted if name not in self.candidates) if self._by_logger else []
+        self.likelihoods = (*self.candidates, *others)  # the policies whose likelihoods are read, candidates first
+        self._repeated: NDArray[np.int64] = np.empty(0, np.int64)
+        self._check(skip_bad_rows)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        payoffs: ArrayLike,
+        log_likelihoods: Mapping[str, ArrayLike],
+        *,
+        loggers: ArrayLike | None = None,
+        log_propensities: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+        **settings: Any,
+    ) -> Log:
+        """A log from arrays of n entries: payoffs, log-likelihoods by name, and who acted or with which propensity."""
+        columns: dict[str, Any] = {PAYOFF: payoffs}
+        columns |= {PREFIX + name: values for name, values in log_likelihoods.items()}
+        given = {LOGGER: loggers, PROPENSITY: log_propensities, ID: ids}
+        return cls(columns | {name: values for name, values in given.items() if values is not None}, **settings)
+
+    def __len__(self) -> int:
+        """Rows that are used."""
+        return self.rows
+
+    def __repr__(self) -> str:
+        return f"Log({self.rows} rows, candidates={list(self.candidates)}, weights={self.weights!r})"
+
+    def batches(self) -> Iterator[LogArrays]:
+        """All used rows, in order, some at a time."""
+        share = np.array([self.loggers.get(name, 0) for name in self.likelihoods], dtype=np.float64)
+        with np.errstate(divide="ignore"):
+            log_share = np.log(share / self.rows)
+        low, high = self.payoff_range
+        for chunk in self._chunks():
+            if self.problems:
+                chunk = chunk.kept(self._flags(chunk) == 0)
+            if not len(chunk.payoffs):
+                continue
+            if self.weights == "balance":
+                density = sums.log_mixture(chunk.log_likelihoods, log_share)
+            elif self._by_logger:
+                density = chunk.log_likelihoods[np.arange(len(chunk.loggers)), chunk.loggers]
+            else:
+                density = chunk.log_propensity
+            loggers = chunk.loggers if self._by_logger else np.full(len(density), -1)
+            payoffs = np.clip((chunk.payoffs - low) / (high - low), 0.0, 1.0)
+            yield LogArrays(payoffs, chunk.log_likelihoods[:, : len(self.candidates)], density, loggers)
+
+    def arrays(self) -> LogArrays:
+        """All used rows in memory."""
+        parts = list(self.batches())
+        return LogArrays(
+            *(
+                np.concatenate([getattr(part, field) for part in parts])
+                for field in ("payoffs", "log_likelihoods", "log_density", "loggers")
+            )
+        )
+
+    def evaluate(self, **settings: Any) -> Evaluation:
+        """Estimates and confidence intervals for every candidate: see `randomist.logs.evaluate`."""
+        from randomist.logs.evaluation import evaluate
+
+        return evaluate(self, **settings)
+
+    # -- what the columns say
+
+    def _candidates(self, chosen: Sequence[str] | None) -> tuple[str, ...]:
+        names = [name.removeprefix(PREFIX) for name in self._types if name.startswith(PREFIX)]
+        missing = [PAYOFF] if PAYOFF not in self._types else []
+        if chosen is not None:
+            if isinstance(chosen, str) or not chosen or len(set(chosen)) < len(chosen):
+                raise ParameterError(f"candidates must be different names, at least one, got {chosen!r}")
+            missing += [PREFIX + name for name in chosen if name not in names]
+        elif not names:
+            missing.append(f"{PREFIX}<name>, one per candidate")
+        if LOGGER not in self._types and PROPENSITY not in self._types:
+            missing.append(f"{LOGGER} (or {PROPENSITY})")
+        if missing:
+            raise LogError(
+                f"the log has no column {', no column '.join(missing)}; it has {', '.join(self._types) or 'none'}"
+            )
+        return tuple(chosen or names)
+
+    def _flagged_adaptive(self) -> bool:
+        if ADAPTIVE not in self._types:
+            return False
+        kind = self._types[ADAPTIVE]
+        flag = pl.col(ADAPTIVE)
+        if kind == pl.String:
+            flag = flag.str.to_lowercase().str.strip_chars().is_in(["true", "1", "yes"])
+        elif kind.is_integer():
+            flag = flag != 0
+        elif kind != pl.Boolean:
+            raise LogError(f"column {ADAPTIVE!r} holds {kind}, and true or false is needed")
+        return bool(source.collect(self._query.select(flag.any())).item())
+
+    def _acted(self) -> tuple[list[str], bool]:
+        """The loggers that have a likelihood column, and whether all have one."""
+        if LOGGER not in self._types:
+            return [], False
+        found: set[str | None] = set()
+        for chunk in source.chunks(self._query.select(LOGGER), source.SLICE_ROWS, self._by_slices):
+            found.update(chunk[LOGGER].unique().cast(pl.String).to_list())
+        names = sorted(found, key=str)
+        known = [name for name in names if name is not None and PREFIX + name in self._types]
+        return known, len(known) == len(names)
+
+    def _weights(self, chosen: str | None, all_known: bool) -> str:
+        if chosen == "balance" and LOGGER not in self._types:
+            raise LogError(
+                f"weights='balance' needs a column {LOGGER!r} that names the policy of each row; "
+                f"with {PROPENSITY!r} alone, weights are 'own'"
+            )
+        if chosen is not None:
+            return chosen
+        return "balance" if not self.adaptive and (all_known or PROPENSITY not in self._types) else "own"
+
+    # -- what the rows say
+
+    def _chunks(self) -> Iterator[_Chunk]:
+        likelihoods = [PREFIX + name for name in self.likelihoods]
+        columns = [source.numbers(name, self._types[name]) for name in (PAYOFF, *likelihoods)]
+        if self._by_logger:
+            codes = {name: code for code, name in enumerate(self.likelihoods)}
+            name = pl.col(LOGGER).cast(pl.String)
+            columns.append(name.replace_strict(codes, default=-1, return_dtype=pl.Int64).fill_null(-1).alias(LOGGER))
+        elif self.weights == "own":
+            columns.append(source.numbers(PROPENSITY, self._types[PROPENSITY]))
+        if ID in self._types:
+            columns.append(pl.col(ID).is_null().alias(ID))
+        read = [column.meta.root_names()[0] for column in columns]
+        start = 0
+        for raw in source.chunks(self._query.select(read), self.chunk_rows, self._by_slices):
+            frame = raw.select(columns)  # chunk by chunk: in the query, some of this would need all rows at once
+            yield _Chunk.of(start, frame, likelihoods)
+            start += frame.height
+
+    def _flags(self, chunk: _Chunk) -> NDArray[np.int64]:
+        """What is wrong with each row of a chunk, as bits."""
+        most = math.inf if self._by_logger else _ROUNDING  # densities have no bound, propensities do
+        flags: NDArray[np.int64] = sums.flag_rows(
+            chunk.payoffs, *self.payoff_range, chunk.log_likelihoods, chunk.loggers, chunk.log_propensity, most
+        )
+        flags[chunk.nameless] |= sums.ID
+        inside = slice(*np.searchsorted(self._repeated, [chunk.start, chunk.start + len(flags)]))
+        flags[self._repeated[inside] - chunk.start] |= sums.REPEATED
+        return flags
+
+    def _check(self, skip: bool) -> None:
+        """The first pass: every row is looked at, bad ones are named, and those that are used are counted."""
+        if ID in self._types:
+            self._repeated = repeated_ids(self._query, self._by_slices)
+        found = Problems(self.payoff_range, self.likelihoods)
+        counts, rows = np.zeros(len(self.likelihoods), np.int64), 0
+        for chunk in self._chunks():
+            flags = self._flags(chunk)
+            good = flags == 0
+            if not good.all():
+                found.add(chunk.start, flags, chunk.log_likelihoods)
+            if self._by_logger:
+                counts += np.bincount(chunk.loggers[good], minlength=len(counts))
+            rows += len(flags)
+        self.rows_read, self.rows = rows, rows - found.rows
+        self.problems: tuple[Problem, ...] = found.all()
+        self.loggers = {name: int(count) for name, count in zip(self.likelihoods, counts, strict=True) if count}
+        if self.problems and not skip:
+            raise BadRowsError(found.message(rows), self.problems)
+        if not self.rows:
+            words = "; ".join(str(problem) for problem in self.problems)
+            raise NoDataError(f"the log has no usable row of {rows}{': ' + words if words else ''}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Chunk:
+    """Consecutive rows as they are in the source."""
+
+    start: int
+    payoffs: Array
+    log_likelihoods: Array  # (n, C), column by column in memory
+    loggers: Indices  # empty where the log has none
+    log_propensity: Array  # empty where it is not used
+    nameless: NDArray[np.bool_]  # rows whose id is missing; empty without ids
+
+    @classmethod
+    def of(cls, start: int, frame: pl.DataFrame, columns: list[str]) -> _Chunk:
+        likelihoods = np.empty((frame.height, len(columns)), order="F")
+        for c, name in enumerate(columns):
+            likelihoods[:, c] = frame[name].to_numpy()
+        return cls(
+            start,
+            np.array(frame[PAYOFF].to_numpy(), dtype=np.float64),
+            likelihoods,
+            np.array(frame[LOGGER].to_numpy()) if LOGGER in frame.columns else np.empty(0, np.int64),
+            np.array(frame[PROPENSITY].to_numpy()) if PROPENSITY in frame.columns else np.empty(0),
+            np.array(frame[ID].to_numpy()) if ID in frame.columns else np.zeros(frame.height, np.bool_),
+        )
+
+    def kept(self, mask: NDArray[np.bool_]) -> _Chunk:
+        if mask.all():
+            return self
+        return _Chunk(
+            self.start,
+            self.payoffs[mask],
+            np.asfortranarray(self.log_likelihoods[mask]),
+            self.loggers[mask] if len(self.loggers) else self.loggers,
+            self.log_propensity[mask] if len(self.log_propensity) else self.log_propensity,
+            self.nameless[mask],
+        )
+
+
+def _checked_range(payoff_range: tuple[float, float]) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in payoff_range)
+    except (TypeError, ValueError):
+        raise ParameterError(f"payoff_range must be a pair (low, high), got {payoff_range!r}") from None
+    span = high - low
+    if not (math.isfinite(span) and low < high and math.isfinite(1.0 / span)):
+        raise ParameterError(
+            f"payoff_range must be finite with low < high, got {(low, high)}; intervals need payoffs that are bounded"
+        )
+    return low, high

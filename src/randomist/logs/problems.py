@@ -1,0 +1,105 @@
+"""Bad rows: what is wrong, how often, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from randomist.families.base import Array
+from randomist.logs import source, sums
+
+SHOWN = 8  # row numbers that a problem keeps
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with some rows; rows are counted from 0."""
+
+    reason: str
+    count: int
+    rows: tuple[int, ...]  # the first few
+
+    def __str__(self) -> str:
+        more = f" and {self.count - len(self.rows)} more" if self.count > len(self.rows) else ""
+        word = "row" if self.count == 1 else "rows"
+        return f"{self.reason} in {self.count} {word} ({', '.join(map(str, self.rows))}{more})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"reason": self.reason, "count": self.count, "rows": list(self.rows)}
+
+
+class Problems:
+    """Collects what `flag_rows` finds, chunk by chunk."""
+
+    def __init__(self, payoff_range: tuple[float, float], likelihoods: Sequence[str]) -> None:
+        self._reasons = {
+            sums.PAYOFF: "payoff is no finite number",
+            sums.RANGE: f"payoff is outside payoff_range {payoff_range}",
+            sums.LOGGER: "logger is missing or has no likelihood column",
+            sums.IMPOSSIBLE: "log-likelihood is -inf under the policy that logged it",
+            sums.PROPENSITY: "log_propensity is not the logarithm of a number in (0, 1]",
+            sums.ABOVE_ONE: "a log-likelihood is above 0 in a log of propensities",
+            sums.ID: "id is missing",
+            sums.REPEATED: "id repeats that of an earlier row",
+        }
+        self._likelihoods = likelihoods
+        self._counts: dict[str, int] = {}
+        self._first: dict[str, list[int]] = {}
+        self.rows = 0  # rows with at least one problem
+
+    def add(self, start: int, flags: NDArray[np.int64], log_likelihoods: Array) -> None:
+        """What is wrong with the rows of a chunk that begins at row `start`."""
+        self.rows += int(np.count_nonzero(flags))
+        for bit, reason in self._reasons.items():
+            self._note(reason, start + np.flatnonzero(flags & bit))
+        wrong = np.flatnonzero(flags & sums.LIKELIHOOD)
+        if len(wrong):
+            values = log_likelihoods[wrong]
+            for name, is_wrong in zip(self._likelihoods, (np.isnan(values) | (values == np.inf)).T, strict=True):
+                self._note(f"log_likelihood:{name} is no number or +inf", start + wrong[is_wrong])
+
+    def _note(self, reason: str, rows: NDArray[np.int64]) -> None:
+        if len(rows):
+            self._counts[reason] = self._counts.get(reason, 0) + len(rows)
+            first = self._first.setdefault(reason, [])
+            first += rows[: SHOWN - len(first)].tolist()
+
+    def all(self) -> tuple[Problem, ...]:
+        return tuple(Problem(reason, count, tuple(self._first[reason])) for reason, count in self._counts.items())
+
+    def message(self, rows: int) -> str:
+        words = "; ".join(str(problem) for problem in self.all())
+        return (
+            f"{self.rows} of {rows} rows are bad (counted from 0): {words}; "
+            "mend them, or leave them out with skip_bad_rows=True (--skip-bad-rows)"
+        )
+
+
+def repeated_ids(query: pl.LazyFrame, by_slices: bool) -> NDArray[np.int64]:
+    """Rows whose id an earlier row has, in order: exact, with eight bytes per row in memory."""
+    read = source.chunks(query.select(source.ID), source.SLICE_ROWS, by_slices)
+    parts = [frame[source.ID].drop_nulls().hash(0).to_numpy() for frame in read]
+    if not parts:
+        return np.empty(0, np.int64)
+    hashes = np.concatenate(parts)
+    del parts
+    hashes.sort()
+    twice = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+    del hashes
+    if not len(twice):
+        return np.empty(0, np.int64)
+    suspects, start, values = [], 0, pl.Series(twice)
+    for frame in source.chunks(query.select(source.ID), source.SLICE_ROWS, by_slices):
+        numbered = frame.with_row_index("row", offset=start)
+        suspects.append(
+            numbered.filter(pl.col(source.ID).is_not_null() & pl.col(source.ID).hash(0).is_in(values.implode()))
+        )
+        start += frame.height
+    frame = pl.concat(suspects)  # a hash may collide: compare the ids themselves
+    rows = frame.filter(~pl.col(source.ID).is_first_distinct())["row"]
+    return rows.to_numpy().astype(np.int64)

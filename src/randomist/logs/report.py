@@ -1,0 +1,105 @@
+"""What an evaluation found: numbers, a verdict in words, a table, JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from randomist.families.base import Array
+from randomist.logs.problems import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Estimates and intervals of every candidate, in the units of the payoffs.  Arrays are (K,)."""
+
+    candidates: tuple[str, ...]
+    rows: int  # used
+    rows_skipped: int
+    problems: tuple[Problem, ...]  # of the rows that were left out
+    loggers: dict[str, int]  # rows of each policy that acted; empty where only propensities are known
+    weights: str  # "balance" or "own"
+    adaptive: bool
+    level: float
+    payoff_range: tuple[float, float]
+    mis: Array  # mean of ω y
+    tmis: Array  # mean of min(M, ω) y: never too high on average
+    optimistic: Array  # 1 - mean of min(M, ω) (1 - y): never too low on average
+    self_normalised: Array  # Σ ω y / Σ ω; NaN where every weight is 0
+    effective_samples: Array  # (Σ ω)² / Σ ω²
+    missing_mass: Array  # 1 - mean of min(M, ω)
+    largest_weight: Array
+    weight_bound: Array  # what no weight can exceed; inf where not known
+    threshold: Array  # M
+    low: Array  # the intervals, together at `level`
+    high: Array
+    naive_low: Array  # mean ± normal quantile: no guarantee, for comparison
+    naive_high: Array
+    lemma_low: Array | None  # the paper's lemma, where divergences were given
+    lemma_high: Array | None
+    leader: str  # the candidate with the best lower end
+    leads: Array  # by how much the leader is at least better than each; not positive where that cannot be said
+    contenders: tuple[str, ...]  # the best is one of them, at `level`
+    warnings: tuple[str, ...]
+
+    @property
+    def best(self) -> str | None:
+        """The best candidate at `level`, None if there is more than one contender."""
+        return self.contenders[0] if len(self.contenders) == 1 else None
+
+    @property
+    def width(self) -> Array:
+        return self.high - self.low
+
+    def verdict(self) -> str:
+        """Which candidate is best, or which cannot be told apart."""
+        level = f"{self.level:.0%}" if round(self.level * 100, 6).is_integer() else f"{self.level:.4g}"
+        if len(self.candidates) == 1:
+            return f"{self.leader} is worth between {self.low[0]:.4g} and {self.high[0]:.4g}, at {level}."
+        if self.best is not None:
+            lead = min(lead for name, lead in zip(self.candidates, self.leads, strict=True) if name != self.best)
+            among = f"the best of {len(self.candidates)} at {level}"
+            return f"{self.best} is {among}: ahead of every other by {lead:.2g} or more."
+        worse = [name for name in self.candidates if name not in self.contenders]
+        words = f"No single best at {level}: {_listed(self.contenders)} cannot be told apart"
+        return words + (f"; {_listed(worse)} {'is' if len(worse) == 1 else 'are'} worse." if worse else ".")
+
+    def assumptions(self) -> str:
+        """What the intervals rest on."""
+        how = {
+            "balance": "weights against the mixture of all loggers; rows independent, and loggers chosen without "
+            "looking at payoffs",
+            "own": "weights against the policy that acted"
+            + (", which may have been chosen by looking at earlier payoffs" if self.adaptive else "; rows independent"),
+        }[self.weights]
+        return f"{self.rows:,} rows, payoffs in [{self.payoff_range[0]:g}, {self.payoff_range[1]:g}], {how}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and strings, NaN and infinity as None: for JSON."""
+        plain: dict[str, Any] = {"verdict": self.verdict(), "best": self.best}
+        per_candidate = {}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                per_candidate[field.name] = value.tolist()
+            elif field.name == "problems":
+                plain["problems"] = [problem.to_dict() for problem in self.problems]
+            elif field.name != "candidates" and value is not None:
+                plain[field.name] = list(value) if isinstance(value, tuple) else value
+        plain["candidates"] = {
+            name: {key: _number(values[k]) for key, values in per_candidate.items()}
+            for k, name in enumerate(self.candidates)
+        }
+        return plain
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _listed(names: tuple[str, ...] | list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

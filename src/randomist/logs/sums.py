@@ -1,0 +1,216 @@
+"""The passes over a log, compiled: row by row, with sums that do not depend on how the rows come in chunks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from randomist.families.base import Array
+from randomist.logs.bets import STAKES, Bets
+
+BLOCK = 32  # factors that are multiplied before a logarithm is taken
+# Compensated sums of one candidate: each entry is followed by its correction.
+WEIGHT, SQUARED, GAIN, SQUARED_GAIN, CUT, CUT_GAIN = range(0, 12, 2)
+_HUGE = 600.0  # logarithms of estimates are cut here: e^600 is as good as infinity, and can be computed with
+_RESCALE = 300.0  # weights are summed relative to e^shift, which moves when one exceeds it by this
+
+
+@numba.njit(cache=True)
+def log_mixture(log_likelihood: Array, log_share: Array) -> Array:
+    """log Φ = log Σ_l (n_l / n) p_l of every row.  (n, C), (C,) -> (n,)"""
+    rows, columns = log_likelihood.shape
+    result = np.empty(rows)
+    for i in range(rows):
+        high = -math.inf
+        for c in range(columns):
+            if log_share[c] > -math.inf:  # one that acted
+                high = max(high, log_share[c] + log_likelihood[i, c])
+        if high == -math.inf:  # a row that is refused elsewhere
+            result[i] = -math.inf
+            continue
+        total = 0.0
+        for c in range(columns):
+            if log_share[c] > -math.inf:
+                total += math.exp(log_share[c] + log_likelihood[i, c] - high)
+        result[i] = high + math.log(total)
+    return result
+
+
+@numba.njit(cache=True)
+def weights(log_likelihood: Array, log_density: Array) -> tuple[Array, Array]:
+    """log ω = log p - log Φ, and ω as large as float64 allows.  (n,), (n,) -> (n,), (n,)"""
+    log_weight, weight = np.empty(len(log_density)), np.empty(len(log_density))
+    for i in range(len(log_density)):
+        log_weight[i] = log_likelihood[i] - log_density[i]
+        weight[i] = math.exp(min(log_weight[i], 700.0))
+    return log_weight, weight
+
+
+@numba.njit(cache=True)
+def _add(sums: Array, entry: int, value: float) -> None:
+    """Neumaier's compensated sum."""
+    total = sums[entry] + value
+    if abs(sums[entry]) >= abs(value):
+        sums[entry + 1] += (sums[entry] - total) + value
+    else:
+        sums[entry + 1] += (value - total) + sums[entry]
+    sums[entry] = total
+
+
+@numba.njit(cache=True)
+def add_moments(log_weight: Array, payoffs: Array, threshold: float, sums: Array, shift: float) -> float:
+    """Σω, Σω², Σωy, Σω²y² relative to e^shift, Σmin(M,ω) and Σmin(M,ω)y as they are; returns the new shift."""
+    log_threshold = math.log(threshold)
+    for i in range(len(payoffs)):
+        log_w, y = log_weight[i], payoffs[i]
+        if log_w == -math.inf:
+            continue
+        if shift == -math.inf:
+            shift = log_w
+        elif log_w > shift + _RESCALE:
+            factor = math.exp(shift - log_w)
+            for entry in (WEIGHT, WEIGHT + 1, GAIN, GAIN + 1):
+                sums[entry] *= factor
+            for entry in (SQUARED, SQUARED + 1, SQUARED_GAIN, SQUARED_GAIN + 1):
+                sums[entry] *= factor * factor
+            shift = log_w
+        w = math.exp(log_w - shift)
+        _add(sums, WEIGHT, w)
+        _add(sums, SQUARED, w * w)
+        _add(sums, GAIN, w * y)
+        _add(sums, SQUARED_GAIN, w * y * w * y)
+        cut = math.exp(min(log_w, log_threshold))
+        _add(sums, CUT, cut)
+        _add(sums, CUT_GAIN, cut * y)
+    return shift
+
+
+@numba.njit(cache=True)
+def add_growth(values: Array, stakes: Array, cap: float, products: Array, growth: Array, position: int) -> None:
+    """growth[j] += Σ_i log(1 + λ_j min(x_i, cap)): factors are multiplied, and one logarithm is taken every BLOCK rows.
+
+    `position` is how many rows of the current block were seen before, so blocks begin where they begin in any chunks.
+    """
+    for i in range(len(values)):
+        x = min(values[i], cap)
+        for j in range(STAKES):
+            products[j] *= 1.0 + stakes[j] * x
+        position += 1
+        if position == BLOCK:
+            for j in range(STAKES):
+                growth[j] += math.log(products[j])
+                products[j] = 1.0
+            position = 0
+
+
+@dataclass(eq=False)
+class Growth:
+    """Σ_i log(1 + λ X_i) of one bet, row by row."""
+
+    bets: Bets
+    products: Array  # (F, STAKES)
+    growth: Array  # (F, STAKES)
+    position: int = 0
+
+    @classmethod
+    def of(cls, bets: Bets) -> Growth:
+        return cls(bets, np.ones_like(bets.stakes), np.zeros_like(bets.stakes))
+
+    def add(self, variables: list[Array]) -> None:
+        """Some more rows of every variable.  F arrays of (n,)"""
+        for f, (values, cap) in enumerate(zip(variables, self.bets.caps.tolist(), strict=True)):
+            add_growth(values, self.bets.stakes[f], cap, self.products[f], self.growth[f], self.position)
+        self.position = (self.position + len(variables[0])) % BLOCK
+
+    def total(self) -> Array:
+        return np.asarray(self.growth + np.log(self.products))
+
+
+class Moments:
+    """The sums behind every point estimate of one candidate."""
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+        self.largest_log_weight = -math.inf
+        self._sums = np.zeros(12)
+        self._shift = -math.inf
+
+    def add(self, log_weight: Array, payoffs: Array) -> None:
+        self._shift = add_moments(log_weight, payoffs, self.threshold, self._sums, self._shift)
+        self.largest_log_weight = max(self.largest_log_weight, float(log_weight.max()))
+
+    def _sum(self, entry: int) -> float:
+        return float(self._sums[entry] + self._sums[entry + 1])
+
+    def _scaled(self, entry: int, power: int) -> float:
+        total = self._sum(entry)
+        return math.exp(min(math.log(total) + power * self._shift, _HUGE)) if total > 0 else 0.0
+
+    def mean_weight(self, rows: int) -> float:
+        return self._scaled(WEIGHT, 1) / rows
+
+    def importance(self, rows: int) -> float:
+        """(1/n) Σ ω y"""
+        return self._scaled(GAIN, 1) / rows
+
+    def standard_error(self, rows: int) -> float:
+        """Of the mean of ω y, as the normal approximation has it."""
+        mean = self.importance(rows)
+        return math.sqrt(max(self._scaled(SQUARED_GAIN, 2) / rows - mean * mean, 0.0) / rows)
+
+    def coverage(self, rows: int) -> float:
+        """(1/n) Σ min(M, ω)"""
+        return self._sum(CUT) / rows
+
+    def truncated(self, rows: int) -> float:
+        """(1/n) Σ min(M, ω) y"""
+        return self._sum(CUT_GAIN) / rows
+
+    def self_normalised(self) -> float:
+        """Σ ω y / Σ ω, NaN where every weight is 0."""
+        return self._sum(GAIN) / self._sum(WEIGHT) if self._sum(WEIGHT) > 0 else math.nan
+
+    def effective_samples(self) -> float:
+        """(Σ ω)² / Σ ω² (Kish 1965), 0 where every weight is 0."""
+        return self._sum(WEIGHT) ** 2 / self._sum(SQUARED) if self._sum(SQUARED) > 0 else 0.0
+
+
+# What can be wrong with a row, as bits.
+PAYOFF, RANGE, LIKELIHOOD, LOGGER, IMPOSSIBLE, PROPENSITY, ABOVE_ONE, ID, REPEATED = (1 << bit for bit in range(9))
+
+
+@numba.njit(cache=True)
+def flag_rows(
+    payoffs: Array,
+    low: float,
+    high: float,
+    log_likelihood: Array,
+    loggers: NDArray[np.int64],
+    log_propensity: Array,
+    most: float,
+) -> NDArray[np.int64]:
+    """What is wrong with each row. `loggers` and `log_propensity` are empty where the log has none.  -> (n,)"""
+    flags = np.zeros(len(payoffs), np.int64)
+    for i in range(len(payoffs)):
+        if not math.isfinite(payoffs[i]):
+            flags[i] |= PAYOFF
+        elif payoffs[i] < low or payoffs[i] > high:
+            flags[i] |= RANGE
+        for c in range(log_likelihood.shape[1]):
+            value = log_likelihood[i, c]
+            if math.isnan(value) or value == math.inf:
+                flags[i] |= LIKELIHOOD
+            elif value > most:
+                flags[i] |= ABOVE_ONE
+        if len(loggers):
+            if loggers[i] < 0:
+                flags[i] |= LOGGER
+            elif log_likelihood[i, loggers[i]] == -math.inf:
+                flags[i] |= IMPOSSIBLE
+        if len(log_propensity) and not (math.isfinite(log_propensity[i]) and log_propensity[i] <= most):
+            flags[i] |= PROPENSITY
+    return flags

@@ -1,0 +1,228 @@
+"""The other end of the service, with the standard library alone: the same words, the same errors, and retries.
+
+An ask carries a ticket and a tell names its trial, so repeating either is harmless: what is lost on the way is sent
+again.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import ssl
+import threading
+import time
+import uuid
+from typing import Any, NamedTuple, overload
+from urllib.parse import quote, urlsplit
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from randomist import errors
+from randomist.errors import ParameterError, RandomistError, ServiceError
+from randomist.history import Estimates
+from randomist.learners.base import Trial
+from randomist.learners.payoffs import number
+from randomist.study.checks import check_id, check_name, check_ticket, clean
+from randomist.study.rows import plain
+
+PATIENCE = 60.0  # seconds to go on trying
+TIMEOUT = 30.0  # seconds for one answer
+AGAIN = (429, 502, 503, 504)  # statuses after which it tries again
+
+
+class StudyInfo(NamedTuple):
+    """What the service says of a study."""
+
+    name: str
+    learner: str
+    lease: float
+    created_at: float
+    asked: int
+    told: int
+    failed: int
+
+
+class Client:
+    """A service by its address: `Client("http://127.0.0.1:8431", token=...)`. Safe for threads."""
+
+    def __init__(self, address: str, token: str | None = None, *, patience: float = PATIENCE, timeout: float = TIMEOUT):
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ParameterError(f"a service's address is http://host:port or https://host:port, got {address!r}")
+        self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
+        self._path = parts.path.rstrip("/")
+        self._headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        self.patience, self.timeout = patience, timeout
+        self._local = threading.local()
+
+    def studies(self) -> list[str]:
+        """The names of all studies."""
+        return [str(name) for name in self.call("GET", "studies")["studies"]]
+
+    def create(
+        self, name: str, learner: str, space: dict[str, Any], *, lease: float = 3600.0, **settings: Any
+    ) -> RemoteStudy:
+        """A new study, of a learner of the command line's names. Where its answer was lost, `study` finds it."""
+        body = {"name": check_name(name), "learner": learner, "space": space, "settings": settings, "lease": lease}
+        self.call("POST", "studies", body, repeat=False)
+        return RemoteStudy(self, name)
+
+    def study(self, name: str) -> RemoteStudy:
+        """A study that exists."""
+        found = RemoteStudy(self, check_name(name))
+        found.info()
+        return found
+
+    def call(self, method: str, path: str, body: Any = None, *, repeat: bool = True) -> Any:
+        """One request and its answer as JSON; tried again while the service is away, if it may be repeated."""
+        content = None if body is None else json.dumps(body, allow_nan=False).encode()
+        headers = self._headers | ({} if content is None else {"Content-Type": "application/json"})
+        started, pause = time.monotonic(), 0.05
+        while True:
+            wait = 0.0
+            try:
+                connection = self._connection()
+                connection.request(method, f"{self._path}/api/v1/{path}", content, headers)
+                answer = connection.getresponse()
+                said = answer.read()
+            except (OSError, http.client.HTTPException) as error:
+                self._drop()
+                if isinstance(error, ssl.SSLCertVerificationError):
+                    raise ServiceError(f"{self._host} has no certificate to trust: {error}") from error
+                problem: RandomistError = ServiceError(f"the service at {self._host}:{self._port} is away: {error!r}")
+                again = repeat or isinstance(error, ConnectionRefusedError)
+            else:
+                if 200 <= answer.status < 300:
+                    return _read(said)
+                problem, again = (
+                    _problem(answer.status, said),
+                    answer.status in AGAIN and (repeat or answer.status == 429),
+                )
+                wait = _seconds(answer.headers.get("Retry-After"))
+            if not again or time.monotonic() - started + wait > self.patience:
+                raise problem
+            time.sleep(max(wait, pause) * random.uniform(0.5, 1.0))
+            pause = min(2 * pause, 2.0)
+
+    def close(self) -> None:
+        """Let go of this thread's connection."""
+        self._drop()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+            connection = self._local.connection = kind(self._host, self._port, timeout=self.timeout)
+        return connection
+
+    def _drop(self) -> None:
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
+
+
+class RemoteStudy:
+    """A study behind a service: ask, tell, fail, estimates, recommend, as a study in this process has them."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.client, self.name = client, name
+        self._path = f"studies/{quote(name, safe='')}"
+
+    def info(self) -> StudyInfo:
+        """Its learner and counters."""
+        said = self.client.call("GET", self._path)
+        return StudyInfo(**{field: said[field] for field in StudyInfo._fields})
+
+    @overload
+    def ask(self, *, lease: float | None = None, worker: str | None = None, ticket: str | None = None) -> Trial: ...
+    @overload
+    def ask(
+        self, batch: int, *, lease: float | None = None, worker: str | None = None, ticket: str | None = None
+    ) -> list[Trial]: ...
+    def ask(
+        self,
+        batch: int | None = None,
+        *,
+        lease: float | None = None,
+        worker: str | None = None,
+        ticket: str | None = None,
+    ) -> Trial | list[Trial]:
+        """The next trial, or the next `batch` of them."""
+        body: dict[str, Any] = {"batch": 1 if batch is None else batch, "worker": worker, "lease": lease}
+        body["ticket"] = uuid.uuid4().hex if ticket is None else check_ticket(ticket)
+        said = self.client.call("POST", f"{self._path}/ask", body)
+        trials = [Trial(t["id"], _point(t["decision"]), _point(t["mediator"])) for t in said["trials"]]
+        return trials[0] if batch is None else trials
+
+    def tell(self, trial: Trial | int, payoff: float) -> None:
+        """The payoff of a trial, once, however often it has to be sent."""
+        self._close(trial, "tell", {"payoff": number(payoff)})
+
+    def fail(self, trial: Trial | int, reason: str = "") -> None:
+        """A trial that will never be answered."""
+        self._close(trial, "fail", {"reason": clean(reason)})
+
+    def estimates(self) -> Estimates:
+        """What the history says about every decision of a finite set."""
+        return _estimates(self.client.call("GET", f"{self._path}/estimates"))
+
+    def estimate(self, decisions: ArrayLike) -> Estimates:
+        """What the history says about any decisions of a box."""
+        body = {"decisions": np.asarray(decisions, float).tolist()}
+        return _estimates(self.client.call("POST", f"{self._path}/estimates", body))
+
+    def recommend(self) -> Any:
+        """The decision with the best estimated value."""
+        return _point(self.client.call("GET", f"{self._path}/recommendation")["decision"])
+
+    def _close(self, trial: Trial | int, how: str, body: dict[str, Any]) -> None:
+        id_ = check_id(trial.id if isinstance(trial, Trial) else trial)
+        self.client.call("POST", f"{self._path}/trials/{id_}/{how}", body)
+
+
+def _point(value: Any) -> Any:
+    return plain(np.array(value, float)) if isinstance(value, list) else value
+
+
+def _estimates(said: dict[str, Any]) -> Estimates:
+    """Null is infinite. The logarithm of the effective samples is the one of what was sent."""
+    columns = {
+        name: np.array([np.inf if v is None else v for v in said[name]], float)
+        for name in ("value", "effective_samples", "threshold", "width", "coverage")
+    }
+    with np.errstate(divide="ignore"):
+        log_effective = np.log(columns["effective_samples"])
+    return Estimates(plays=np.array(said["plays"], np.int64), log_effective_samples=log_effective, **columns)
+
+
+def _read(said: bytes) -> Any:
+    try:
+        return json.loads(said)
+    except ValueError as error:
+        raise ServiceError(f"the service answered no JSON: {said[:80]!r}") from error
+
+
+def _problem(status: int, said: bytes) -> RandomistError:
+    """The library's own error where the service names one."""
+    try:
+        answer = json.loads(said)
+        name, message = str(answer["error"]), str(answer["message"])
+    except (ValueError, KeyError, TypeError):
+        name, message = "", said[:200].decode("utf-8", "replace")
+    kind = getattr(errors, name, None)
+    if isinstance(kind, type) and issubclass(kind, RandomistError) and not issubclass(kind, ServiceError):
+        return kind(message)
+    return ServiceError(f"the service answered {status}: {message}", status)
+
+
+def _seconds(text: str | None) -> float:
+    return min(float(text), 10.0) if text is not None and text.isdigit() else 0.0

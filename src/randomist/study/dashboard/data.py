@@ -1,0 +1,186 @@
+"""The numbers behind the dashboard's panels, small enough to send however long the study is."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from randomist.families.base import Array
+from randomist.history import Estimates
+from randomist.learners.base import Learner
+from randomist.learners.box import BoxLearner
+from randomist.learners.finite import FiniteLearner
+from randomist.spaces import Box, Finite
+from randomist.study.study import Study
+
+POINTS = 500  # of a curve
+DECISIONS = 400  # of a finite set that are shown
+WORKERS = 200
+PENDING = 100
+WORK = 2e7  # samples times points that a slice of a box may cost
+
+
+def snapshot(study: Study, dimensions: tuple[int, int] = (0, 1)) -> dict[str, Any]:
+    """All panels, as JSON: numbers have six digits, and what is not finite is null."""
+    with study._lock:
+        learner = study.learner
+        known = study._known
+        payoffs = learner.record.payoffs.copy()
+        best = _best(learner)
+        shown = _box(learner, best, dimensions) if isinstance(learner, BoxLearner) else _finite(learner)
+    pending = study.trials(("asked", "stale"), limit=PENDING)
+    n_pending = known.asked - known.closed
+    stale = sum(t.state == "stale" for t in pending)
+    return {
+        "study": {
+            "name": study.name,
+            "learner": study.learner_name,
+            "space": _space(study),
+            "lease": study.lease,
+            "created_at": study.created_at,
+        },
+        "counts": {
+            "asked": known.asked,
+            "told": known.told,
+            "failed": known.closed - known.told,
+            "pending": n_pending,
+            "stale": stale,
+            "clipped": learner.clipped,
+        },
+        "best": _plain(best),
+        "payoffs": _payoffs(payoffs),
+        "pending": [
+            {"id": t.id, "state": t.state, "worker": t.worker, "decision": _plain(t.decision), "asked_at": t.asked_at,
+             "lease_until": t.lease_until}
+            for t in pending
+        ],
+        "workers": _workers(study),
+        "at": time.time(),
+    } | shown  # fmt: skip
+
+
+def _payoffs(payoffs: Array) -> dict[str, Any]:
+    """Payoffs in buckets of consecutive tells: mean, least and largest; and the average of all so far."""
+    n = len(payoffs)
+    if not n:
+        return {"x": [], "mean": [], "least": [], "largest": [], "average": []}
+    starts = np.unique(np.linspace(0, n, min(n, POINTS), endpoint=False).astype(np.intp))
+    ends = np.append(starts[1:], n)
+    average = np.cumsum(payoffs)[ends - 1] / ends
+    return {
+        "x": ends.tolist(),
+        "mean": _numbers(np.add.reduceat(payoffs, starts) / (ends - starts)),
+        "least": _numbers(np.minimum.reduceat(payoffs, starts)),
+        "largest": _numbers(np.maximum.reduceat(payoffs, starts)),
+        "average": _numbers(average),
+    }
+
+
+def _finite(learner: Learner) -> dict[str, Any]:
+    """Estimates per decision: all of them, or the best and the most played."""
+    assert isinstance(learner, FiniteLearner)
+    assert isinstance(learner.space, Finite)
+    estimates, size = learner.estimates(), learner.space.size
+    order = np.arange(size)
+    if size > DECISIONS:
+        best, most = np.argsort(-estimates.value), np.argsort(-estimates.plays)
+        order = np.unique(np.concatenate([best[: DECISIONS // 2], most[: DECISIONS // 2]]))
+    points = learner.space.points
+    where = None if points is None else [_numbers(point) for point in points[order]]
+    return {"finite": {"decision": order.tolist(), "of": size, "point": where} | _panel(learner, estimates, order)}
+
+
+def _best(learner: Learner) -> Any:
+    """The recommendation; in a long study of a box, the best of some decisions, for all of them would take minutes."""
+    if not learner.told:
+        return None
+    few = int(WORK / learner.told)
+    if not isinstance(learner, BoxLearner) or learner.told <= few:
+        return learner.recommend()
+    tried = learner.record.decisions[np.linspace(0, learner.told - 1, max(few, 2)).astype(np.intp)]
+    return tried[int(np.argmax(learner.estimate(tried).value))]
+
+
+def _box(learner: BoxLearner, best: Any, dimensions: tuple[int, int]) -> dict[str, Any]:
+    """Slices through the best decision so far: along every dimension, and over two of them."""
+    box, d = learner.space, learner.space.dimension
+    low, high = np.ravel(box.low), np.ravel(box.high)
+    centre = (low + high) / 2 if best is None else np.ravel(best)
+    budget = WORK / max(learner.told, 1)
+    n = int(np.clip(budget / d, 9, 61))
+    lines = []
+    for k in range(d):
+        points = np.tile(centre, (n, 1))
+        points[:, k] = np.linspace(low[k], high[k], n)
+        estimates = learner.estimate(points.reshape(n, *box.family.shape))
+        lines.append({"x": _numbers(points[:, k])} | _panel(learner, estimates, np.arange(n)))
+    decisions = learner.record.decisions.reshape(learner.told, d)
+    played = [_histogram(decisions[:, k], low[k], high[k]) for k in range(d)]
+    slices: dict[str, Any] = {"dimension": d, "centre": _numbers(centre), "lines": lines, "played": played}
+    slices["plane"] = None
+    if d > 1:
+        i, j = dimensions if max(dimensions) < d and len(set(dimensions)) == 2 else (0, 1)
+        m = int(np.clip(math.sqrt(budget), 8, 31))
+        points = np.tile(centre, (m * m, 1))
+        x, y = np.linspace(low[i], high[i], m), np.linspace(low[j], high[j], m)
+        points[:, i], points[:, j] = np.tile(x, m), np.repeat(y, m)
+        panel = _panel(learner, learner.estimate(points), np.arange(m * m))
+        slices["plane"] = {"dimensions": [i, j], "x": _numbers(x), "y": _numbers(y)} | {
+            name: _rows(panel[name], m) for name in ("value", "effective_samples", "missing")
+        }
+    return {"box": slices}
+
+
+def _panel(learner: Learner, estimates: Estimates, order: NDArray[np.intp]) -> dict[str, Any]:
+    """What the panels show of some decisions, payoffs in the user's units where they are mapped."""
+    scale = learner._scale
+    value, width = estimates.value[order], np.asarray(estimates.width)[order]
+    known = np.asarray(estimates.log_effective_samples)[order] > -np.inf
+    value = np.where(known, value, np.nan)
+    return {
+        "value": _numbers(value / scale._factor + scale._origin),
+        "width": _numbers(np.where(width < 1e6, width, np.inf) / scale._factor),
+        "effective_samples": _numbers(estimates.effective_samples[order]),
+        "plays": estimates.plays[order].tolist(),
+        "missing": _numbers(np.clip(1 - estimates.coverage[order], 0.0, 1.0)),
+    }
+
+
+def _histogram(values: Array, low: float, high: float) -> dict[str, Any]:
+    counts, edges = np.histogram(values, bins=30, range=(low, high))
+    return {"x": _numbers((edges[1:] + edges[:-1]) / 2), "plays": counts.tolist()}
+
+
+def _workers(study: Study) -> list[dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for row in study.storage.workers(study._row.id):
+        nobody = {"worker": str(row.worker), "pending": 0, "told": 0, "failed": 0, "seen": 0.0}
+        one = found.setdefault(str(row.worker), nobody)
+        one["pending" if row.state == "asked" else str(row.state)] = row.n
+        moments = [m for m in (row.asked_at, row.closed_at) if isinstance(m, float)]
+        one["seen"] = max([one["seen"], *moments])
+    return sorted(found.values(), key=lambda one: -one["seen"])[:WORKERS]
+
+
+def _space(study: Study) -> dict[str, Any]:
+    space = study.space
+    family = type(space.family).__name__
+    if isinstance(space, Box):
+        return {"kind": "Box", "family": family, "low": _plain(space.low), "high": _plain(space.high)}
+    return {"kind": "Finite", "family": family, "size": space.size}
+
+
+def _plain(value: Any) -> Any:
+    return np.asarray(value).tolist() if value is not None else None
+
+
+def _rows(values: list[Any], n: int) -> list[list[Any]]:
+    return [values[i : i + n] for i in range(0, len(values), n)]
+
+
+def _numbers(values: Any) -> list[float | None]:
+    return [float(f"{v:.6g}") if math.isfinite(v) else None for v in np.asarray(values, float).tolist()]

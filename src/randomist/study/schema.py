@@ -1,0 +1,121 @@
+"""The tables of a study, and how a database of an earlier version becomes one of this.
+
+A study's row counts what happened: `asked` trials, `closed` ones (told or failed), `told` ones. Every write changes
+that row, so writes to one study follow one another, and the counters number trials (`number`, from 0) and closings
+(`closing`, from 1) in the order in which they were committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sqlalchemy as sa
+
+from randomist.errors import SchemaVersionError
+
+VERSION = 1
+
+metadata = sa.MetaData()
+
+schema = sa.Table(
+    "randomist_schema",
+    metadata,
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+)
+
+studies = sa.Table(
+    "randomist_studies",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String(64), nullable=False, unique=True),
+    sa.Column("token", sa.String(32), nullable=False),  # who created it, so that creating can be repeated
+    sa.Column("learner", sa.Text, nullable=False),  # its name, space and settings (`encoding`)
+    sa.Column("lease", sa.Double, nullable=False),  # seconds
+    sa.Column("created_at", sa.Double, nullable=False),  # seconds since 1970, by the database's clock
+    sa.Column("asked", sa.BigInteger, nullable=False, default=0),
+    sa.Column("closed", sa.BigInteger, nullable=False, default=0),
+    sa.Column("told", sa.BigInteger, nullable=False, default=0),
+    sa.Column("checkpointed", sa.BigInteger, nullable=False, default=0),  # closings that the checkpoint covers
+)
+
+trials = sa.Table(
+    "randomist_trials",
+    metadata,
+    sa.Column("study", sa.Integer, sa.ForeignKey("randomist_studies.id"), primary_key=True, autoincrement=False),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),  # the trial's id
+    sa.Column("ticket", sa.String(70), nullable=False),  # makes an ask repeatable
+    sa.Column("worker", sa.String(64), nullable=False),
+    sa.Column("state", sa.String(8), nullable=False),  # asked, told, failed; stale is an asked one of the past
+    sa.Column("decision", sa.Text, nullable=False),  # JSON: an index, a number, or a list of numbers
+    sa.Column("mediator", sa.Text, nullable=False),
+    sa.Column("basis", sa.BigInteger, nullable=False),  # how many closings the asker knew
+    sa.Column("stream", sa.String(64)),  # of random numbers, where it is not the trial's own
+    sa.Column("asked_at", sa.Double, nullable=False),
+    sa.Column("lease_until", sa.Double, nullable=False),
+    sa.Column("payoff", sa.Double),
+    sa.Column("reason", sa.Text),
+    sa.Column("closing", sa.BigInteger),
+    sa.Column("closed_at", sa.Double),
+    sa.UniqueConstraint("study", "ticket", name="randomist_trials_ticket"),
+    sa.UniqueConstraint("study", "closing", name="randomist_trials_closing"),
+    sa.CheckConstraint("state in ('asked', 'told', 'failed')", name="randomist_trials_state"),
+    sa.CheckConstraint("(state = 'told') = (payoff is not null)", name="randomist_trials_payoff"),
+    sa.CheckConstraint("(state = 'asked') = (closing is null)", name="randomist_trials_closed"),
+)
+
+checkpoints = sa.Table(
+    "randomist_checkpoints",
+    metadata,
+    sa.Column("study", sa.Integer, sa.ForeignKey("randomist_studies.id"), primary_key=True, autoincrement=False),
+    sa.Column("closed", sa.BigInteger, nullable=False),
+    sa.Column("digest", sa.String(64), nullable=False),  # of the told trials that it sums up
+    sa.Column("version", sa.String(32), nullable=False),  # of randomist
+    sa.Column("caches", sa.Text, nullable=False),  # what the learner summed up (`encoding`)
+)
+
+# From each version to the next, within one transaction. A golden database per version is in tests/study/data.
+MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {}
+
+
+def version_of(connection: sa.Connection) -> int | None:
+    """The schema's version, or None where there is none yet."""
+    if not sa.inspect(connection).has_table(schema.name):
+        return None
+    versions = connection.execute(sa.select(schema.c.version)).scalars().all()
+    if len(versions) != 1 or not isinstance(versions[0], int):
+        raise SchemaVersionError(f"{schema.name} must hold one version number, got {list(versions)}; restore a backup")
+    return versions[0]
+
+
+def create(connection: sa.Connection) -> None:
+    """The tables, where the database has none."""
+    if version_of(connection) is None:
+        metadata.create_all(connection)
+        connection.execute(sa.insert(schema).values(version=VERSION))
+
+
+def check(version: int | None, database: str) -> None:
+    """Refuse a database that this version cannot work on."""
+    if version is None:
+        raise SchemaVersionError(f"{database} has no tables of randomist; create a study in it first")
+    if version > VERSION:
+        raise SchemaVersionError(
+            f"{database} has schema version {version}, this randomist knows up to {VERSION}; install a newer one"
+        )
+    if version < VERSION:
+        raise SchemaVersionError(
+            f"{database} has schema version {version}, this randomist works on {VERSION}; stop the workers, make a "
+            "backup, and run `randomist study upgrade --storage ...`"
+        )
+
+
+def upgrade(connection: sa.Connection, database: str) -> tuple[int, int]:
+    """Bring a database of an earlier version to this one; from and to."""
+    found = version_of(connection)
+    if found is None or found > VERSION:
+        check(found, database)
+    assert found is not None
+    for version in range(found, VERSION):
+        MIGRATIONS[version](connection)
+        connection.execute(sa.update(schema).values(version=version + 1))
+    return found, VERSION

@@ -1,0 +1,173 @@
+"""The application: FastAPI over `Study`. Every endpoint is a few lines; errors become statuses in one place."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+from fastapi import Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
+
+from randomist import __version__
+from randomist.errors import (
+    ClosedTrialError,
+    NoDataError,
+    RandomistError,
+    ServiceError,
+    SpaceError,
+    StorageError,
+    StudyDataError,
+    StudyExistsError,
+    TicketError,
+    UnknownStudyError,
+    UnknownTrialError,
+)
+from randomist.study.service.auth import Holder, Scope, Tokens
+from randomist.study.service.limits import LimitRequests, Limits
+from randomist.study.service.metrics import MeasureRequests, Metrics
+from randomist.study.service.models import Problem
+from randomist.study.storage import Storage
+from randomist.study.study import Study, load_study, open_storage
+
+MOST_STUDIES = 64  # that are held in memory
+STATUSES: dict[type[Exception], int] = {
+    UnknownStudyError: 404,
+    UnknownTrialError: 404,
+    StudyExistsError: 409,
+    ClosedTrialError: 409,
+    NoDataError: 409,
+    SpaceError: 409,
+    TicketError: 409,
+    StudyDataError: 500,
+    StorageError: 503,
+}
+WORDS = {
+    401: "No token, or an unknown one.",
+    403: "The token's scope does not allow this.",
+    404: "No such study or trial.",
+    405: "No such method here.",
+    409: "Not in this state: a trial that is closed, a name that is taken, nothing told yet, a box that is none.",
+    413: "The body is too large.",
+    422: "The request does not say what it must.",
+    429: "Too many requests.",
+    503: "The database is away.",
+}
+_bearer = HTTPBearer(auto_error=False, description="A token of the service: scope read, work or admin.")
+_CREDENTIALS = Depends(_bearer)
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What an endpoint may answer beside success."""
+    return {
+        status: {"model": Problem, "description": WORDS[status]} for status in (401, 403, 413, 422, 429, 503, *statuses)
+    }
+
+
+def needs(scope: Scope) -> Any:
+    """A dependency: the request's token must have this scope."""
+
+    def check(request: Request, _: HTTPAuthorizationCredentials | None = _CREDENTIALS) -> Holder:
+        tokens: Tokens = request.app.state.tokens
+        holder = tokens.holder(request.headers.get("authorization"))
+        if holder is None:
+            raise ServiceError("a bearer token is needed; send Authorization: Bearer TOKEN", 401)
+        if not holder.may(scope):
+            raise ServiceError(f"this needs a token with scope {scope}, yours has {holder.scope}", 403)
+        return holder
+
+    return Depends(check)
+
+
+class Studies:
+    """The studies in memory: those used last, each once."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self._lock = threading.Lock()
+        self._open: OrderedDict[str, Study] = OrderedDict()
+
+    def get(self, name: str) -> Study:
+        with self._lock:
+            study = self._open.get(name)
+            if study is not None:
+                self._open.move_to_end(name)
+                return study
+        return self.keep(load_study(name, storage=self.storage))
+
+    def keep(self, study: Study) -> Study:
+        with self._lock:
+            study = self._open.setdefault(study.name, study)
+            while len(self._open) > MOST_STUDIES:
+                self._open.popitem(last=False)
+            return study
+
+
+def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None = None) -> FastAPI:
+    """The service over one database."""
+    from randomist.study.service import pages, routes
+
+    app = FastAPI(
+        title="randomist studies",
+        version=__version__,
+        description="Durable ask and tell: create a study, ask for trials, tell their payoffs, see the estimates.",
+        docs_url=None,  # their pages come from a CDN; the document itself is at /openapi.json
+        redoc_url=None,
+    )
+    metrics = Metrics()
+    app.state.tokens, app.state.metrics, app.state.stopping = tokens, metrics, threading.Event()
+    app.state.studies = Studies(open_storage(storage))
+    app.state.studies.storage.database.open(create=True)
+    app.include_router(routes.router, prefix="/api/v1")
+    app.include_router(routes.machines)
+    app.include_router(pages.router)
+    app.add_middleware(LimitRequests, limits=limits or Limits(), tokens=tokens)
+    app.add_middleware(MeasureRequests, metrics=metrics)
+    app.add_exception_handler(RandomistError, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    return app
+
+
+def _refused(_: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, ServiceError):
+        status = error.status or 500
+    else:
+        status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 422)
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {"Retry-After": "1"} if status == 503 else {}
+    name = {401: "TokenError", 403: "ScopeError"}.get(status, type(error).__name__)
+    return JSONResponse({"error": name, "message": str(error)}, status, headers)
+
+
+def _invalid(_: Request, error: Exception) -> JSONResponse:
+    """Where and why, without repeating what was sent: it may be no JSON at all, NaN for one."""
+    assert isinstance(error, RequestValidationError)
+    found = [f"{'.'.join(str(part)[:40] for part in one['loc'])}: {one['msg']}" for one in error.errors()[:5]]
+    return JSONResponse({"error": "ParameterError", "message": "; ".join(found)[:1000]}, 422)
+
+
+def _http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 400:  # a body that is no JSON
+        return JSONResponse({"error": "ParameterError", "message": str(error.detail)}, 422)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:  # the router knows the methods of one route only, and a path may have two
+        headers["Allow"] = ", ".join(_methods(request)) or headers.get("Allow", "GET")
+    return JSONResponse({"error": "HTTPError", "message": str(error.detail)}, error.status_code, headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """What may be done with the path of a request."""
+    paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
+    fits = [operations for path, operations in paths.items() if compile_path(path)[0].match(request.url.path)]
+    return sorted({method.upper() for operations in fits for method in operations})
+
+
+def plain(value: Any) -> Any:
+    """Numbers and arrays as JSON."""
+    return value.tolist() if isinstance(value, np.ndarray) else value

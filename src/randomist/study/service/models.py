@@ -1,0 +1,146 @@
+"""What goes over the wire, with examples."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from randomist.learners import LEARNERS
+from randomist.study.checks import LONGEST_LEASE, NAME, REASON, TICKET
+from randomist.study.study import LARGEST_BATCH, LEASE
+
+Name = Annotated[str, Field(pattern=NAME, examples=["car"], description="A study's name.")]
+Lease = Annotated[float, Field(gt=0, le=LONGEST_LEASE, allow_inf_nan=False, description="Seconds.")]
+Point = int | float | list[float]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+MOST_DECISIONS = 1000
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Problem(Model):
+    """What went wrong: the error's name in the library, and the remedy in words."""
+
+    error: str = Field(examples=["UnknownTrialError"])
+    message: str = Field(examples=["trial 7 was never asked of this study"])
+
+
+class Health(Model):
+    status: Literal["ok", "away"] = Field(examples=["ok"])
+    version: str = Field(examples=["0.1.0"])
+
+
+class Whoami(Model):
+    scope: Literal["read", "work", "admin"] = Field(examples=["work"])
+
+
+class NewStudy(Model):
+    """A learner, a space and settings as in the library."""
+
+    name: Name
+    learner: Literal[tuple(LEARNERS)] = Field(examples=["randomist"])  # type: ignore[valid-type]
+    space: dict[str, JsonValue] = Field(
+        examples=[{"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1, 2], "std": 2}}],
+        description="kind Finite (family, or families), Box (family, low, high) or Grid (family, low, high, points).",
+    )
+    settings: dict[str, JsonValue] = Field(default={}, examples=[{"payoff_range": [0, 1], "seed": 0}])
+    lease: Lease = Field(default=LEASE, examples=[3600.0])
+
+
+class Names(Model):
+    studies: list[str] = Field(examples=[["car", "bus"]])
+
+
+class StudyInfo(Model):
+    name: str = Field(examples=["car"])
+    learner: str = Field(examples=["Randomist"])
+    lease: float = Field(examples=[3600.0])
+    created_at: float = Field(examples=[1.8e9], description="Seconds since 1970.")
+    asked: int = Field(examples=[12])
+    told: int = Field(examples=[10])
+    failed: int = Field(examples=[1])
+
+
+class Ask(Model):
+    batch: int = Field(default=1, ge=1, le=LARGEST_BATCH, examples=[1])
+    worker: str | None = Field(default=None, min_length=1, max_length=64, pattern=r"^[ -~]*$", examples=["bench-1"])
+    lease: Lease | None = Field(default=None, examples=[600.0])
+    ticket: str | None = Field(
+        default=None,
+        pattern=TICKET,
+        examples=["bench-1:42"],
+        description="Asking again with the same ticket gives the same trials: a lost answer can be repeated.",
+    )
+
+
+class AskedTrial(Model):
+    id: int = Field(examples=[12])
+    decision: Point = Field(examples=[1])
+    mediator: Point = Field(examples=[0.73])
+
+
+class Asked(Model):
+    trials: list[AskedTrial]
+
+
+class Tell(Model):
+    payoff: float = Field(allow_inf_nan=False, examples=[0.5])
+
+
+class Fail(Model):
+    reason: str = Field(default="", max_length=REASON, examples=["the simulator crashed"])
+
+
+class Closed(Model):
+    id: int = Field(examples=[12])
+    state: Literal["told", "failed"] = Field(examples=["told"])
+
+
+class TrialInfo(Model):
+    id: int = Field(examples=[12])
+    state: Literal["asked", "told", "failed", "stale"] = Field(examples=["told"])
+    decision: Point = Field(examples=[1])
+    mediator: Point = Field(examples=[0.73])
+    payoff: float | None = Field(examples=[0.5])
+    worker: str = Field(examples=["bench-1"])
+    reason: str | None = Field(examples=[None])
+    asked_at: float = Field(examples=[1.8e9])
+    lease_until: float = Field(examples=[1.8e9])
+    closed_at: float | None = Field(examples=[1.8e9])
+    closing: int | None = Field(examples=[11])
+
+
+class Trials(Model):
+    trials: list[TrialInfo]
+    next: int | None = Field(examples=[100], description="`first` of the next page, or null where there is none.")
+
+
+class Decisions(Model):
+    decisions: list[Number | list[Number]] = Field(min_length=1, max_length=MOST_DECISIONS, examples=[[[0.1, 5.0]]])
+
+
+class EstimateList(Model):
+    """Per decision; what is infinite is null."""
+
+    value: list[float | None] = Field(examples=[[0.2, 0.6]])
+    effective_samples: list[float | None] = Field(examples=[[24.0, 88.5]])
+    threshold: list[float | None] = Field(examples=[[3.1, 2.2]])
+    width: list[float | None] = Field(examples=[[0.6, 0.3]])
+    plays: list[int] = Field(examples=[[11, 48]])
+    coverage: list[float | None] = Field(examples=[[0.98, 1.0]])
+
+
+class Recommendation(Model):
+    decision: Point = Field(examples=[4])
+    told: int = Field(examples=[100])
+
+
+class Snapshot(BaseModel):
+    """What the dashboard shows."""
+
+    model_config = ConfigDict(extra="allow")
+    study: dict[str, Any]
+    counts: dict[str, int]

@@ -1,0 +1,256 @@
+"""The endpoints under /api/v1, and those that machines look at: /healthz and /metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+import numpy as np
+import sqlalchemy as sa
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from randomist import __version__
+from randomist.errors import RandomistError, ShapeError, StorageError
+from randomist.history import Estimates
+from randomist.study.checks import NAME
+from randomist.study.dashboard.data import snapshot
+from randomist.study.describe import learner_from
+from randomist.study.export import FORMATS, Format, lines
+from randomist.study.records import State
+from randomist.study.service import models
+from randomist.study.service.app import Studies, needs, plain, problems
+from randomist.study.service.auth import Holder
+from randomist.study.study import STATES, Study, create_study
+
+router = APIRouter()
+machines = APIRouter()
+PAGE = 1000  # trials of a page at most
+POLL = 0.25  # seconds between looks at a study's counters, for those who watch it
+BEAT = 15.0  # seconds between signs of life
+
+Name = Annotated[str, Path(pattern=NAME, examples=["car"])]
+Number = Annotated[int, Path(ge=0, lt=2**62, examples=[0])]
+READ, WORK, ADMIN = needs("read"), needs("work"), needs("admin")
+
+
+def _studies(request: Request) -> Studies:
+    studies: Studies = request.app.state.studies
+    return studies
+
+
+def _study(request: Request, name: str) -> Study:
+    return _studies(request).get(name)
+
+
+@machines.get(
+    "/healthz",
+    response_model=models.Health,
+    responses={503: {"model": models.Health, "description": "The database is away."}},
+)
+def healthz(request: Request) -> Any:
+    """Whether the service and its database are there; needs no token."""
+    try:
+        _studies(request).storage.database.read(lambda c: c.execute(sa.select(1)).one(), patience=1.0)
+    except StorageError:
+        return JSONResponse({"status": "away", "version": __version__}, 503)
+    return {"status": "ok", "version": __version__}
+
+
+@machines.get(
+    "/metrics",
+    response_class=Response,
+    responses=problems() | {200: {"content": {"text/plain": {}}, "description": "Prometheus' text format."}},
+    dependencies=[READ],
+)
+def metrics(request: Request) -> Response:
+    """Counters and latencies in Prometheus' text format."""
+    studies = _studies(request).storage.totals()
+    counted = {name: {"asked": n.asked, "told": n.told, "failed": n.closed - n.told} for name, n in studies.items()}
+    text = request.app.state.metrics.text(counted)
+    return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@router.get("/whoami", response_model=models.Whoami, responses=problems())
+def whoami(holder: Holder = READ) -> Any:
+    """The scope of the token."""
+    return {"scope": holder.scope}
+
+
+@router.get("/studies", response_model=models.Names, responses=problems(), dependencies=[READ])
+def list_studies(request: Request) -> Any:
+    """The names of all studies, the oldest first."""
+    return {"studies": _studies(request).storage.names()}
+
+
+@router.post(
+    "/studies", response_model=models.StudyInfo, status_code=201, responses=problems(409), dependencies=[ADMIN]
+)
+def create(request: Request, new: models.NewStudy) -> Any:
+    """A new study."""
+    learner = learner_from(new.learner, new.space, new.settings)
+    storage = _studies(request).storage
+    return _info(_studies(request).keep(create_study(new.name, learner, storage=storage, lease=new.lease)))
+
+
+@router.get("/studies/{name}", response_model=models.StudyInfo, responses=problems(404), dependencies=[READ])
+def show(request: Request, name: Name) -> Any:
+    """A study's learner and counters."""
+    return _info(_study(request, name))
+
+
+@router.post("/studies/{name}/ask", response_model=models.Asked, responses=problems(404, 409), dependencies=[WORK])
+def ask(request: Request, name: Name, body: models.Ask) -> Any:
+    """The next trials; on disk when the answer comes."""
+    study = _study(request, name)
+    worker = body.worker or f"http {request.client.host if request.client else '?'}"
+    trials = study.ask(body.batch, lease=body.lease, ticket=body.ticket, worker=worker)
+    return {"trials": [{"id": t.id, "decision": plain(t.decision), "mediator": plain(t.mediator)} for t in trials]}
+
+
+@router.post(
+    "/studies/{name}/trials/{number}/tell",
+    response_model=models.Closed,
+    responses=problems(404, 409),
+    dependencies=[WORK],
+)
+def tell(request: Request, name: Name, number: Number, body: models.Tell) -> Any:
+    """The payoff of a trial; on disk when the answer comes. The same payoff again changes nothing."""
+    _study(request, name).tell(number, body.payoff)
+    return {"id": number, "state": "told"}
+
+
+@router.post(
+    "/studies/{name}/trials/{number}/fail",
+    response_model=models.Closed,
+    responses=problems(404, 409),
+    dependencies=[WORK],
+)
+def fail(request: Request, name: Name, number: Number, body: models.Fail) -> Any:
+    """A trial that will never be answered."""
+    _study(request, name).fail(number, body.reason)
+    return {"id": number, "state": "failed"}
+
+
+@router.get(
+    "/studies/{name}/estimates", response_model=models.EstimateList, responses=problems(404, 409), dependencies=[READ]
+)
+def estimates(request: Request, name: Name) -> Any:
+    """What the history says about every decision of a finite set; `value` on the [0, 1] scale of `payoff_range`."""
+    return _estimates(_study(request, name).estimates())
+
+
+@router.post(
+    "/studies/{name}/estimates", response_model=models.EstimateList, responses=problems(404, 409), dependencies=[READ]
+)
+def estimate(request: Request, name: Name, body: models.Decisions) -> Any:
+    """What the history says about any decisions of a box."""
+    study = _study(request, name)
+    try:
+        decisions = np.array(body.decisions, float)
+    except ValueError:
+        raise ShapeError("decisions must all have the same length") from None
+    return _estimates(study.estimate(decisions))
+
+
+@router.get(
+    "/studies/{name}/recommendation",
+    response_model=models.Recommendation,
+    responses=problems(404, 409),
+    dependencies=[READ],
+)
+def recommendation(request: Request, name: Name) -> Any:
+    """The decision with the best estimated value."""
+    study = _study(request, name)
+    return {"decision": plain(study.recommend()), "told": study.told}
+
+
+@router.get("/studies/{name}/trials", response_model=models.Trials, responses=problems(404), dependencies=[READ])
+def trials(
+    request: Request,
+    name: Name,
+    first: Annotated[int, Query(ge=0, lt=2**62)] = 0,
+    limit: Annotated[int, Query(ge=1, le=PAGE)] = 100,
+    state: Annotated[list[State] | None, Query(max_length=len(STATES))] = None,
+) -> Any:
+    """A page of trials, by id."""
+    found = _study(request, name).trials(tuple(state or STATES), first=first, limit=limit)
+    shown = [t._asdict() | {"decision": plain(t.decision), "mediator": plain(t.mediator)} for t in found]
+    return {"trials": shown, "next": found[-1].id + 1 if len(found) == limit else None}
+
+
+@router.get(
+    "/studies/{name}/export",
+    response_class=StreamingResponse,
+    responses=problems(404) | {200: {"content": {kind: {} for kind in FORMATS.values()}, "description": "All trials."}},
+    dependencies=[READ],
+)
+def export(request: Request, name: Name, format: Format = "jsonl") -> StreamingResponse:
+    """The whole history, one trial a line."""
+    study = _study(request, name)
+    return StreamingResponse(lines(study, format), media_type=FORMATS[format])
+
+
+@router.get("/studies/{name}/dashboard", response_model=models.Snapshot, responses=problems(404), dependencies=[READ])
+def dashboard(
+    request: Request, name: Name, dimensions: Annotated[str, Query(pattern=r"^\d{1,3},\d{1,3}$")] = "0,1"
+) -> Any:
+    """What the dashboard draws."""
+    i, j = map(int, dimensions.split(","))
+    return JSONResponse(snapshot(_study(request, name), (i, j)))
+
+
+@router.get(
+    "/studies/{name}/events",
+    response_class=StreamingResponse,
+    responses=problems(404) | {200: {"content": {"text/event-stream": {}}, "description": "Server-sent events."}},
+    dependencies=[READ],
+)
+async def events(
+    request: Request, name: Name, most: Annotated[int | None, Query(ge=1, le=1000)] = None
+) -> StreamingResponse:
+    """An event `change` with the counters whenever they change; it ends after `most` events if that is given."""
+    study = await run_in_threadpool(_study, request, name)
+    return StreamingResponse(_changes(request, study, most), media_type="text/event-stream")
+
+
+async def _changes(request: Request, study: Study, most: int | None) -> AsyncIterator[str]:
+    last: Any = None
+    sent, beat = 0, time.monotonic()
+    while not request.app.state.stopping.is_set() and (most is None or sent < most):
+        try:
+            now = (await run_in_threadpool(lambda: study.counters))[:3]
+        except RandomistError:
+            return  # the watcher comes back
+        if now != last:
+            last, beat, sent = now, time.monotonic(), sent + 1
+            asked, closed, told = now
+            counters = {"asked": asked, "told": told, "failed": closed - told}
+            yield f"event: change\ndata: {json.dumps(counters)}\n\n"
+        elif time.monotonic() - beat > BEAT:
+            beat = time.monotonic()
+            yield ": still here\n\n"
+        await asyncio.sleep(POLL)
+
+
+def _info(study: Study) -> dict[str, Any]:
+    counters = study.counters
+    return {
+        "name": study.name,
+        "learner": study.learner_name,
+        "lease": study.lease,
+        "created_at": study.created_at,
+        "asked": counters.asked,
+        "told": counters.told,
+        "failed": counters.closed - counters.told,
+    }
+
+
+def _estimates(found: Estimates) -> dict[str, Any]:
+    names = ("value", "effective_samples", "threshold", "width", "plays", "coverage")
+    columns = {name: np.asarray(getattr(found, name)) for name in names}
+    return {name: [x if np.isfinite(x) else None for x in column.tolist()] for name, column in columns.items()}

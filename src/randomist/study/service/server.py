@@ -1,0 +1,38 @@
+"""Running the service: bound to this machine unless told otherwise, and ending politely."""
+
+from __future__ import annotations
+
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+HOST, PORT = "127.0.0.1", 8431
+GRACE = 10  # seconds for requests that are under way when the service is told to stop
+
+
+class Server(uvicorn.Server):
+    """Lets those who watch go as soon as it is told to stop; requests under way are finished."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+        super().__init__(config)
+        self._app = app
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._app.state.stopping.set()
+        super().handle_exit(sig, frame)
+
+
+def make_server(app: FastAPI, *, host: str = HOST, port: int = PORT, quiet: bool = False) -> Server:
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        timeout_graceful_shutdown=GRACE,
+        timeout_keep_alive=30,
+        limit_concurrency=512,
+        server_header=False,
+        log_level="warning" if quiet else "info",
+        access_log=False,
+    )
+    return Server(config, app)

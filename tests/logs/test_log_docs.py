@@ -1,0 +1,33 @@
+"""The tutorial shows what its commands print, and a large log needs the memory that the page says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]  # benchmarks are not installed
+
+from benchmarks import logged_data  # noqa: E402
+
+
+@pytest.mark.slow
+def test_the_tutorial_shows_what_is_printed(tmp_path):
+    page = (ROOT / "docs/tutorials/recommender-shop.md").read_text(encoding="utf-8")
+    example = [sys.executable, "-W", "error", ROOT / "examples/recommender_shop.py"]
+    evaluate = next(line for line in page.splitlines() if line.startswith("randomist evaluate"))
+    for command in (example, [Path(sys.executable).with_name("randomist"), *evaluate.split()[1:]]):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() in page
+    assert (tmp_path / "out" / "recommender-shop.png").stat().st_size > 0
+
+
+@pytest.mark.slow
+def test_ten_million_rows_need_less_than_one_gibibyte(tmp_path):
+    measured = logged_data.compare(tmp_path, 10_000_000)
+    assert measured.memory < 1024
+    assert measured.verdict.startswith("policy-9 is the best of 10 at 95%")

@@ -1,0 +1,109 @@
+"""Databases for the tests of studies: a SQLite file, and a PostgreSQL server from the installed binaries."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name.split(".")[0]))
+POSTGRES = BINARIES[-1] if BINARIES else (Path(p).parent if (p := shutil.which("initdb")) else None)
+
+
+class Server:
+    """A PostgreSQL server in a temporary folder, run by an unprivileged user: its programs refuse root."""
+
+    def __init__(self) -> None:
+        assert POSTGRES is not None
+        self.folder = Path(tempfile.mkdtemp(prefix="randomist-pg-", dir="/tmp"))
+        self.data = self.folder / "data"
+        self.user = ("postgres" if _exists("postgres") else "nobody") if os.geteuid() == 0 else None
+        if self.user:
+            shutil.chown(self.folder, self.user)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self._numbers = itertools.count()
+        self._call("initdb", "-D", self.data, "-A", "trust", "-U", "randomist", "-E", "UTF8", "--locale=C", "--no-sync")
+        self.start()
+
+    def start(self) -> None:
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=80"
+        self._call("pg_ctl", "-D", self.data, "-w", "-l", self.folder / "log", "-o", options, "start")
+
+    def kill(self) -> None:
+        """As if the power went: no server process has a moment to tidy up."""
+        file = self.data / "postmaster.pid"
+        main = int(file.read_text().split()[0])
+        os.kill(main, signal.SIGSTOP)  # no more children
+        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(main)], capture_output=True, text=True).stdout
+        everyone = [main, *map(int, children.split())]
+        for pid in everyone:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        while any(map(_alive, everyone)):
+            time.sleep(0.01)
+        file.unlink()  # where nobody buries the dead, its process seems to live
+
+    def stop(self) -> None:
+        self.kill()
+        shutil.rmtree(self.folder)
+
+    def database(self) -> str:
+        """A fresh database's URL."""
+        name = f"t{next(self._numbers)}"
+        self._call("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "randomist", name)
+        return f"postgresql://randomist@127.0.0.1:{self.port}/{name}"
+
+    def _call(self, program: str, *arguments: object) -> None:
+        assert POSTGRES is not None
+        command = [str(POSTGRES / program), *map(str, arguments)]
+        with tempfile.TemporaryFile() as said:  # no pipe: the server would keep it open
+            done = subprocess.run(command, stdout=said, stderr=said, user=self.user, cwd=self.folder)
+            said.seek(0)
+            assert done.returncode == 0, f"{command}: {said.read().decode()}"
+
+
+def _exists(user: str) -> bool:
+    import pwd
+
+    return any(entry.pw_name == user for entry in pwd.getpwall())
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    if POSTGRES is None:
+        pytest.skip("needs PostgreSQL's binaries")
+    server = Server()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql"))])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database of each kind, without tables."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/study.db"
+    return request.getfixturevalue("postgres").database()
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/study.db"

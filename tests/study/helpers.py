@@ -1,0 +1,72 @@
+"""What several tests of studies share: spaces, every learner, a payoff, databases edited by hand."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+import randomist as rd
+from randomist.study.database import parse
+
+GAUSSIANS = rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3], [2, 2, 2, 0.1, 2]))
+CATEGORIES = rd.Finite(rd.Categorical([[0.7, 0.3, 0, 0], [0.1, 0.2, 0.3, 0.4], [0, 0, 0.5, 0.5]]))
+PLANE = rd.Box(rd.Gaussian(std=[0.15, 3.0]), low=[-1, 0], high=[1, 20])
+LINE = rd.Box(rd.Gaussian(std=0.3), low=-1, high=2)
+SETTINGS: dict[str, dict[str, Any]] = {"pgpe": {"batch": 4}, "pois": {"batch": 4}, "grid-optimist": {"kappa": 3.0}}
+
+
+def make(name: str, seed: int = 0, **settings: Any) -> rd.Learner:
+    """A learner of the command line's table, on a space that fits it."""
+    cls = rd.LEARNERS[name]
+    space = PLANE if issubclass(cls, rd.BoxLearner) else GAUSSIANS
+    return cls(space, seed=seed, **SETTINGS.get(name, {}) | settings)
+
+
+def payoff(trial: Any) -> float:
+    """Bounded, irregular, the same wherever it is computed."""
+    return float(round(512 * (0.5 + 0.5 * math.sin(3.7 * float(np.sum(trial.mediator)) + 0.3)))) / 512
+
+
+def play(study: rd.Study | rd.Learner, rounds: int) -> list[rd.Trial]:
+    trials = []
+    for _ in range(rounds):
+        trial = study.ask()
+        study.tell(trial, payoff(trial))
+        trials.append(trial)
+    return trials
+
+
+def same(ours: Any, theirs: Any) -> bool:
+    """Trials, or lists of them, bit for bit."""
+    if isinstance(ours, rd.Trial):
+        return ours.id == theirs.id and all(map(np.array_equal, ours[1:], theirs[1:]))
+    return len(ours) == len(theirs) and all(map(same, ours, theirs))
+
+
+def edit(url: str, statement: str, **values: Any) -> int:
+    """A change behind the back of the library: how many rows it met."""
+    with connected(url) as connection, connection.begin():
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql("PRAGMA ignore_check_constraints=ON")
+        plain = statement if values else statement.replace(":", "\\:")
+        return connection.execute(sa.text(plain), values).rowcount
+
+
+def query(url: str, statement: str) -> list[tuple[Any, ...]]:
+    with connected(url) as connection:
+        return [tuple(row) for row in connection.execute(sa.text(statement))]
+
+
+@contextlib.contextmanager
+def connected(url: str) -> Iterator[sa.Connection]:
+    engine = sa.create_engine(parse(url))
+    try:
+        with engine.connect() as connection:
+            yield connection
+    finally:
+        engine.dispose()

@@ -1,0 +1,155 @@
+"""A database that was changed by hand gives a typed error that names the row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers import CATEGORIES, GAUSSIANS, PLANE, edit, play
+
+import randomist as rd
+from randomist.errors import StateError, StudyDataError
+from randomist.study import encoding
+
+TRIALS = {
+    "a decision that is text": ("decision = 'x'", "decision must be a whole number"),
+    "a decision that is a float": ("decision = '1.5'", "decision must be a whole number"),
+    "a decision that is a truth value": ("decision = 'true'", "decision must be a whole number"),
+    "two decisions": ("decision = '1,2'", "decision must be a whole number"),
+    "a decision that is missing": ("decision = ''", "decision must be a whole number"),
+    "an unknown decision": ("decision = '5'", "is not 0..4"),
+    "a negative decision": ("decision = '-1'", "is not 0..4"),
+    "a huge decision": ("decision = '1" + "0" * 30 + "'", "decision must be a whole number"),
+    "a mediator of another shape": ("mediator = '[1.0]'", "mediator must be a finite number"),
+    "a mediator that is text": ("mediator = '\"1\"'", "mediator must be a finite number"),
+    "a mediator that is not a number": ("mediator = 'NaN'", "mediator must be a finite number"),
+    "a mediator that is infinite": ("mediator = '1e999'", "mediator must be a finite number"),
+    "a mediator deeply nested": ("mediator = '" + "[" * 5000 + "'", "mediator must be a finite number"),
+    "a blob": ("mediator = x'00ff'", "mediator must be a finite number"),
+    "a payoff that is text": ("payoff = 'much'", "told a finite payoff"),
+    "a payoff out of range": ("payoff = 7.0", "outside payoff_range"),
+    "a payoff that is infinite": ("payoff = 1e999", "told a finite payoff"),
+    "a state that is unknown": ("state = 'lost'", "told a finite payoff"),
+    "a state without its payoff": ("payoff = null", "told a finite payoff"),
+    "a place in the order": ("closing = 100", "closing must be in 1..8"),
+    "a place that is text": ("closing = 'first'", "closing must be"),
+}
+
+
+@pytest.mark.parametrize("case", TRIALS)
+def test_a_trial_that_was_changed(case, sqlite):
+    change, said = TRIALS[case]
+    study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=sqlite)
+    play(study, 8)
+    running = rd.load_study("car", storage=sqlite)
+    assert edit(sqlite, f"update randomist_trials set {change} where number = 3") == 1
+    with pytest.raises(StudyDataError, match=said) as refused:
+        rd.load_study("car", storage=sqlite).ask()
+    assert "trial 3 of study 'car'" in str(refused.value)
+    with pytest.raises(StudyDataError):
+        running.ask()
+    if "range" not in case and "place" not in case:
+        with pytest.raises(StudyDataError, match="trial 3"):
+            running.trials()
+
+
+@pytest.mark.parametrize("change", [
+    "decision = '[0.1]'", "decision = '[0.1, 30]'", "mediator = '[0.1, null]'", "mediator = '[0.1, 2, 3]'",
+    "mediator = '0.5'", "decision = '{\"a\": 1}'",
+])  # fmt: skip
+def test_a_trial_of_a_box_that_was_changed(change, sqlite):
+    study = rd.create_study("car", rd.PGPE(PLANE, seed=0), storage=sqlite)
+    play(study, 8)
+    assert edit(sqlite, f"update randomist_trials set {change} where number = 5") == 1
+    with pytest.raises(StudyDataError, match="trial 5 of study 'car'"):
+        rd.load_study("car", storage=sqlite).ask()
+
+
+def test_a_mediator_that_cannot_be(sqlite):
+    study = rd.create_study("car", rd.Randomist(CATEGORIES, seed=0), storage=sqlite)
+    play(study, 8)
+    number = study.trials()[2].id
+    edit(sqlite, "update randomist_trials set decision = '0', mediator = '3' where number = :n", n=number)
+    with pytest.raises(StudyDataError, match=f"trial {number} of study 'car'.*density 0"):
+        rd.load_study("car", storage=sqlite).ask()
+
+
+@pytest.mark.parametrize("change", ["payoff = 'much'", "closing = 77", "mediator = '[]'"])
+def test_a_worker_that_runs_notices(change, url):
+    if url.startswith("postgresql") and "much" in change:
+        change = "payoff = 'NaN'"
+    study, other = rd.create_study("car", rd.UCB1(GAUSSIANS, seed=0), storage=url), rd.load_study("car", storage=url)
+    play(study, 3)
+    play(other, 3)
+    edit(url, f"update randomist_trials set {change} where number = 5")
+    with pytest.raises(StudyDataError, match="trial 5 of study 'car'"):
+        study.ask()
+
+
+def test_trials_that_are_gone(sqlite):
+    study = rd.create_study("car", rd.UCB1(GAUSSIANS, seed=0), storage=sqlite)
+    play(study, 6)
+    edit(sqlite, "delete from randomist_trials where number = 2")
+    with pytest.raises(StudyDataError, match=r"trial 2 of study 'car'.*missing; 6 trials were asked"):
+        rd.load_study("car", storage=sqlite).ask()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("learner = '{}'", "does not describe a learner"),
+        ("learner = 'cos\nsystem\n.'", "does not describe a learner"),
+        ("learner = replace(learner, 'Randomist', 'Nobody')", "unknown learner 'Nobody'"),
+        ("learner = replace(learner, '\"confidence\":2.0', '\"confidence\":0.5')", "confidence must be"),
+        ("learner = replace(learner, 'confidence', 'confidential')", "does not describe a learner"),
+        ("learner = replace(learner, '<f8', '<f4')", "does not describe a learner"),
+        ("learner = replace(learner, '\"format\":1', '\"format\":99')", "in format 1"),
+        ("lease = 'long'", "lease='long'"),
+        ("created_at = 'x'", "created_at='x'"),
+        ("asked = 'many'", "counters"),
+        ("closed = 4", "counts 4 closed trials, and has 6"),
+        ("told = 4", "counts 4 told trials"),
+    ],
+)
+def test_a_study_that_was_changed(change, said, sqlite):
+    study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=sqlite)
+    play(study, 6)
+    assert edit(sqlite, f"update randomist_studies set {change}") == 1
+    with pytest.raises(StudyDataError, match=said):
+        rd.load_study("car", storage=sqlite).ask()
+
+
+def test_the_encoding_keeps_everything():
+    state = {
+        "numbers": [1, -2.5, 2**130, True, None, 1e-320],
+        "infinite": (float("inf"), -float("inf")),
+        "arrays": [np.arange(6.0).reshape(2, 3), np.array([], np.int64), np.array(True), np.array(2.5)],
+        "scalars": [np.float64(0.1), np.int64(7), np.bool_(False)],
+        "text": "ä $ \u2028 \\",
+    }
+    back = encoding.loads(encoding.dumps(state))
+    assert back["numbers"] == state["numbers"]
+    assert back["infinite"] == state["infinite"]
+    assert back["text"] == state["text"]
+    assert back["scalars"] == [0.1, 7, False]
+    for ours, theirs in zip(back["arrays"], state["arrays"], strict=True):
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+        assert np.array_equal(ours, theirs)
+    assert np.isnan(encoding.loads(encoding.dumps(float("nan"))))
+
+
+@pytest.mark.parametrize(
+    "value", [{"$x": 1}, {1: 2}, object(), {1, 2}, np.array(["a"]), np.array([1], np.float32), b"x"]
+)
+def test_the_encoding_refuses_to_write(value):
+    with pytest.raises(StateError):
+        encoding.dumps(value)
+
+
+@pytest.mark.parametrize("text", [
+    "", "{", b"{}", None, '{"$array": 1}', '{"$array": ["<f8", [2], "AAAA"]}', '{"$array": ["|O", [1], ""]}',
+    '{"$array": ["<f8", [-1], ""]}', '{"$array": ["<f8", [0], "*"]}', '{"$float": "1e9"}', '{"$tuple": 1}',
+    '{"$new": 1}', '{"$array": ["<f8", ["0"], ""]}', "[" * 100_000,
+])  # fmt: skip
+def test_the_encoding_refuses_to_read(text):
+    with pytest.raises(StateError):
+        encoding.loads(text)
