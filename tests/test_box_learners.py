@@ -26,7 +26,12 @@ LEARNERS = {
     "mcmc full, paper's b": partial(rd.MCMCRandomist, bias_correction="paper"),
     "mcmc one-step": partial(rd.MCMCRandomist, density="one-step", perturbation_scale=0.1, steps=5),
     "mcmc exact": partial(rd.MCMCRandomist, exact=True, proposal_std=0.4),
+    "mcmc optimistic": partial(rd.MCMCRandomist, estimator="optimistic"),
+    "mcmc one-step self-normalised": partial(rd.MCMCRandomist, density="one-step", estimator="self-normalised"),
     "grid": partial(rd.GridOptimist, kappa=3),
+    "grid optimistic": partial(rd.GridOptimist, kappa=3, estimator="optimistic"),
+    "prospector": rd.Prospector,
+    "auto": rd.Auto,
 }
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from randomist import _compiled, errors, importance, policies, simulation, tasks, testing, theory  # noqa: F401 (the first drops stale caches)
 from randomist.errors import RandomistError
-from randomist.families import Categorical, Dirac, Family, Gaussian, Mixed, Uniform
+from randomist.families import Categorical, Dirac, Family, Gaussian, LocationScale, Mixed, Uniform
 from randomist.history import Estimates
 from randomist.learners import (
     GPUCB,
@@ -13,6 +13,7 @@ from randomist.learners import (
     PGPE,
     POIS,
     UCB1,
+    Auto,
     BanditLearner,
     BoxLearner,
     FiniteLearner,
@@ -22,6 +23,7 @@ from randomist.learners import (
     MCMCRandomist,
     Optimist,
     PerturbedHistory,
+    Prospector,
     Randomist,
     Realist,
     SharedHistoryLearner,
@@ -49,6 +51,7 @@ __all__ = [
     "PGPE",
     "POIS",
     "UCB1",
+    "Auto",
     "BanditLearner",
     "Box",
     "BoxLearner",
@@ -64,11 +67,13 @@ __all__ = [
     "GridOptimist",
     "Learner",
     "Linear",
+    "LocationScale",
     "MCMCRandomist",
     "Mixed",
     "Neural",
     "Optimist",
     "PerturbedHistory",
+    "Prospector",
     "Randomist",
     "RandomistError",
     "Realist",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,11 @@ class Growing:
     @property
     def rows(self) -> Array:
         return self.array[: self.used]
+
+    def copy(self) -> Growing:
+        other = Growing()
+        other.array, other.used = self.array.copy(), self.used
+        return other
 
 
 class BoxHistory:
@@ -65,6 +71,15 @@ class BoxHistory:
                 self.mediators.array, len(self) - 1, self.decisions.array, self.plays.array, self.decisions.used
             )
         )
+
+    def fantasised(self, pending: Iterable[tuple[Any, Any]], payoff: float) -> BoxHistory:
+        """A copy in which these decisions drew these mediators and were paid this: O(t d) each."""
+        other = BoxHistory(self.space)
+        for name in ("decisions", "plays", "mediators", "payoffs", "log_mixture"):
+            setattr(other, name, getattr(self, name).copy())
+        for decision, mediator in pending:
+            other.append(decision, mediator, payoff)
+        return other
 
     def scaled(self, decisions: ArrayLike) -> Array:
         """Decisions in units of the std.  (n, d)"""

@@ -41,6 +41,10 @@ class MediatorError(RandomistError, ValueError):
     """A mediator that cannot have come from the decision it is told for."""
 
 
+class CoverageWarning(UserWarning):
+    """Policies about which the history says little: much of what they do has hardly been seen."""
+
+
 class StateError(RandomistError, ValueError):
     """A saved state that does not describe a learner of this version."""
 

@@ -1,92 +1,33 @@
-"""The one record that all learners share, and the caches that make its estimates cheap.
+"""The shared history of a finite space: what turns one sample into an estimate of every decision.
 
-`Record` is what was told, append-only. `SharedHistory` adds, for a finite space, what turns one sample into an estimate
-of every decision: telling costs O(K + t), estimating one fused pass over (K, t), and memory grows by blocks.
+Telling costs O(K + t), estimating one fused pass over (K, t), and memory grows by blocks. Samples that repeat are
+counted: for n distinct ones both cost O(K n), however many there are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
+from randomist.atoms import Atoms, Effects
 from randomist.errors import MediatorError
 from randomist.families.base import Array, Indices
-from randomist.importance import confidence_term, estimators, kernels
+from randomist.importance import confidence_term, counts, estimators, kernels
 from randomist.importance.nodes import Nodes
+from randomist.importance.steps import StepDivergences
+from randomist.record import Estimates, Record
 from randomist.spaces import Finite
 
-# How d2(p_x || Φ_t) is had: the paper's harmonic-mean bound, an integral, or the second moment of the weights.
-Divergence: TypeAlias = Literal["harmonic", "mixture", "empirical"]
+__all__ = ["Divergence", "Estimates", "Record", "SharedHistory"]
+
+# How d2(p_x || Φ_t) is had: the paper's harmonic-mean bound, an integral, the second moment of the weights, or, for
+# policies over trajectories, the harmonic-mean bound on what the closed forms of the steps say.
+Divergence: TypeAlias = Literal["harmonic", "mixture", "empirical", "per-step"]
 
 BLOCK_ENTRIES = 2**17  # ratios per block: a mebibyte, so that a block's samples stay near the core
-
-
-class Estimates(NamedTuple):
-    """What the history says about each decision; payoffs are mapped from `payoff_range` to [0, 1].  (K,) each"""
-
-    value: Array  # J̌_t(x)
-    effective_samples: Array  # η_t(x); as small as float64 allows, so see the logarithm
-    threshold: Array  # M_t(x)
-    width: Array  # sqrt(α log t / η)
-    plays: Indices  # T_t(x)
-    coverage: Array  # mean of min(M, ω), 1 in expectation but for truncation and what the samples cannot see
-    log_effective_samples: Array
-
-
-class Record:
-    """Decisions, mediators and payoffs (in the user's units) as they were told: append-only, with read-only views."""
-
-    def __init__(
-        self, decision_shape: tuple[int, ...], mediator_shape: tuple[int, ...], dtypes: tuple[DTypeLike, DTypeLike]
-    ) -> None:
-        self._told = 0
-        self._capacity = 64
-        self._decisions = np.empty((self._capacity, *decision_shape), dtypes[0])
-        self._mediators = np.empty((self._capacity, *mediator_shape), dtypes[1])
-        self._payoffs = np.empty(self._capacity)
-
-    def append(self, decision: Any, mediator: Any, payoff: float) -> None:
-        told = self._told
-        if told == self._capacity:
-            self._capacity *= 2
-            self._decisions, self._mediators, self._payoffs = map(
-                self._grown, (self._decisions, self._mediators, self._payoffs)
-            )
-        self._decisions[told] = decision
-        self._mediators[told] = mediator
-        self._payoffs[told] = payoff
-        self._told = told + 1
-
-    def __len__(self) -> int:
-        return self._told
-
-    @property
-    def decisions(self) -> NDArray[Any]:
-        return self._view(self._decisions)
-
-    @property
-    def mediators(self) -> NDArray[Any]:
-        return self._view(self._mediators)
-
-    @property
-    def payoffs(self) -> Array:
-        return self._view(self._payoffs)
-
-    def _grown(self, array: NDArray[Any]) -> NDArray[Any]:
-        grown = np.empty((self._capacity, *array.shape[1:]), array.dtype)
-        grown[: len(array)] = array
-        return grown
-
-    def _view(self, array: NDArray[Any]) -> NDArray[Any]:
-        view = array[: self._told]
-        view.flags.writeable = False
-        return view
-
-    def state(self) -> dict[str, Any]:
-        return {name: getattr(self, name).copy() for name in ("decisions", "mediators", "payoffs")}
 
 
 @dataclass(slots=True)
@@ -108,45 +49,60 @@ class _Block:
 class _Wild:
     """A sample whose ratios leave float64's range, in log space. Drawn honestly, one in e^600 does."""
 
-    number: int  # which of the told samples it is
+    number: int  # which of the recorded samples it is; -1 for one that is known by its likelihoods alone
     log_ratios: Array  # (K,)
     log_mixture: float
     payoff: float
 
 
 class SharedHistory:
-    """Told samples of a finite space, and the estimate of every decision from all of them."""
+    """Told samples of a finite space, and the estimate of every decision from all of them.
 
-    def __init__(self, space: Finite, *, nodes: bool = False) -> None:
+    A sample comes from a source: a decision, or one of the space's loggers. Samples of a discrete family, and those
+    known by their likelihoods alone, are counted (`atoms`); all others are stored, block after block.
+    """
+
+    def __init__(self, space: Finite, *, nodes: bool = False, steps: bool = False) -> None:
         self.space = space
-        self.nodes = Nodes(space.family) if nodes else None  # for exact divergences and biases
-        self.plays = np.zeros(space.size, np.int64)
-        self._effective = np.zeros(space.size)
-        self._log_effective = np.full(space.size, -np.inf)
-        self._block_size = int(np.clip(BLOCK_ENTRIES // space.size, 64, 4096))
+        S, family = space.sources, space.family
+        self.nodes = Nodes(family) if nodes else None  # for exact divergences and biases
+        self.steps = StepDivergences(S) if steps else None  # for those of trajectories
+        self.plays = np.zeros(S, np.int64)
+        self._effective = np.zeros(S)
+        self._log_effective = np.full(S, -np.inf)
+        self._effects = Effects(self.plays, self._effective, self._log_effective)
+        self._block_size = int(np.clip(BLOCK_ENTRIES // S, 64, 4096))
         self._earlier: list[_Block] = []  # full
-        self._block = _Block.empty(space.size, self._block_size)  # has room for at least one more sample
+        self._counted = family.discrete or not family.drawn
+        self._block = _Block.empty(S, 1 if self._counted else self._block_size)  # has room for at least one more
+        self.atoms = Atoms(S, self._block_size) if self._counted else None
+        self._seen: dict[Any, tuple[bytes, Array]] = {}  # key and log-densities of a discrete family's mediators
         self._wild: list[_Wild] = []
-        self._divergences: dict[
-            int, Array
-        ] = {}  # D2 of every decision to a played one, computed when it is first played
+        self._divergences: dict[int, Array] = {}  # D2 of every source to a played one, computed when it is first played
         self._told = 0
+        self._recorded = 0  # of which stored or wild with a number
 
     def __len__(self) -> int:
         return self._told
 
     def append(self, decision: int, mediator: Any, payoff: float) -> None:
-        """One more sample, payoff in [0, 1]: O(K + t)."""
+        """One more sample, payoff in [0, 1]: O(K + t), or O(K + n) for n distinct ones that are counted."""
+        if self._counted:
+            key, log_density = self._known_by(decision, mediator)
+            self._count(decision, key, log_density, payoff)
+            if self.steps is not None:
+                self.steps.add(decision, self.space.family.step_divergences(mediator))  # type: ignore[attr-defined]
+            return
         log_density = self._log_density(decision, mediator)
-        divergence = self._divergences.get(decision)
-        if divergence is None:
-            divergence = self._divergences[decision] = self.space.log_divergences_to(decision)
+        divergence = self._divergence(decision)
         if self.nodes is not None:
             self.nodes.add_play(decision)
         for block in self._earlier:
             kernels.add_play(block.ratios, block.mixture, block.inverse_mixture, block.used, decision)
         for sample in self._wild:
             sample.log_mixture = float(np.logaddexp(sample.log_mixture, sample.log_ratios[decision]))
+        if self.atoms is not None:
+            self.atoms.add_play(decision)
         block = self._block
         stored = kernels.append(
             block.ratios,
@@ -164,11 +120,49 @@ class SharedHistory:
         )
         self._stored(stored, decision, log_density, payoff)
 
+    def _count(self, source: int, key: bytes, log_density: Array, payoff: float) -> None:
+        """One more sample that is counted, and its play."""
+        assert self.atoms is not None
+        if self.nodes is not None:
+            self.nodes.add_play(source)
+        for sample in self._wild:
+            sample.log_mixture = float(np.logaddexp(sample.log_mixture, sample.log_ratios[source]))
+        stored = self.atoms.append(key, log_density, self._divergence(source), source, payoff, self._effects)
+        self._told += 1
+        if not stored:
+            self._keep_aside(-1, source, log_density, payoff)
+
+    def add_plays(self, plays: Indices) -> None:
+        """So many more plays of every source, whose samples are to follow by `add_counted`.  (S,)"""
+        if self.atoms is None:
+            self.atoms = Atoms(self.space.sources, self._block_size)
+        for source in np.flatnonzero(plays).tolist():
+            times = int(plays[source])
+            if self.nodes is not None:
+                self.nodes.add_play(source, times)
+            for block in (*self._earlier, self._block):
+                counts.add_plays(block.ratios, block.mixture, block.inverse_mixture, block.used, source, times)
+            self.atoms.add_play(source, times)
+            for sample in self._wild:
+                sample.log_mixture = float(np.logaddexp(sample.log_mixture, sample.log_ratios[source] + np.log(times)))
+            divergence = self._divergence(source)
+            counts.count_plays(self.plays, self._effective, self._log_effective, divergence, source, times)
+
+    def add_counted(self, source: int, log_density: Array, payoff: float) -> None:
+        """A sample known by its log-density under every source, its play being counted before.  (S,)"""
+        assert self.atoms is not None
+        self._told += 1
+        if not self.atoms.write(Atoms.key(log_density), log_density, source, payoff, self.plays):
+            self._keep_aside(-1, source, log_density, payoff)
+
     def estimate(self, confidence: float, divergence: Divergence = "harmonic") -> Estimates:
         """TMIS with the threshold and the width of round t = m + 1 (Sec. 4, App. C): one pass over (K, t)."""
         term = confidence_term(self._told, confidence)
         effective, log_effective = self._effective_samples(divergence)
-        block = self._block
+        block: Any = self._block
+        plain = self._counted and not self.atoms.blocks[-1].repeats  # type: ignore[union-attr]  # it has them then
+        if plain:  # as if it were stored: the same call, the same bits
+            block = self.atoms.blocks[-1]  # type: ignore[union-attr]
         table = kernels.estimate(
             effective,
             log_effective,
@@ -181,20 +175,30 @@ class SharedHistory:
         )
         for block in self._earlier:
             kernels.add_truncated_sums(block.ratios, block.inverse_mixture, block.payoffs, block.used, table)
+        if self.atoms is not None:
+            self.atoms.add_sums(table, last=not plain)
         for sample in self._wild:
             weight = np.exp(np.minimum(sample.log_ratios - sample.log_mixture, kernels.LOG_HUGE))
             weight = np.minimum(weight, table[kernels.CUT])
             table[kernels.COVERAGE] += weight
             table[kernels.VALUE] += weight * sample.payoff
         table.flags.writeable = False
-        value, effective, threshold, width, coverage, log_effective, _ = table
-        return Estimates(value, effective, threshold, width, self.plays.copy(), coverage, log_effective)
+        K = self.space.size
+        value, effective, threshold, width, coverage, log_effective, _ = table[:, :K] if self.space.loggers else table
+        return Estimates(value, effective, threshold, width, self.plays[:K].copy(), coverage, log_effective)
 
     def moments(self, cut: Array) -> Array:
         """Σ_i w², Σ_i w² y and Σ_i w² y² with w = min(M, ω)/m; `cut` is M/m, at most 1e150.  (K,) -> (3, K)"""
-        moments = np.zeros((3, self.space.size))
+        S, K = self.space.sources, self.space.size
+        return self._moments(np.append(cut, np.full(S - K, 1e150)) if S > K else cut)[:, :K]
+
+    def _moments(self, cut: Array) -> Array:
+        """(S,) -> (3, S)"""
+        moments = np.zeros((3, len(cut)))
         for block in (*self._earlier, self._block):
             kernels.add_moments(block.ratios, block.inverse_mixture, block.payoffs, block.used, cut, moments)
+        if self.atoms is not None:
+            self.atoms.add_moments(cut, moments)
         for sample in self._wild:
             weight = np.exp(np.minimum(sample.log_ratios - sample.log_mixture, kernels.LOG_HUGE))
             moments += np.minimum(weight, cut) ** 2 * sample.payoff ** np.arange(3)[:, None]
@@ -212,15 +216,20 @@ class SharedHistory:
         return estimators.self_normalised(np.sqrt(squared), coverage)
 
     def _effective_samples(self, divergence: Divergence) -> tuple[Array, Array]:
-        """η and log η: m / d2(p_x || Φ_t), never below T(x), 0 where the divergence is infinite.  (K,), (K,)"""
+        """η and log η: m / d2(p_x || Φ_t), never below T(x), 0 where the divergence is infinite.  (S,), (S,)"""
         if divergence == "harmonic" or not self._told:
             return self._effective, self._log_effective
+        if divergence == "per-step":
+            assert self.steps is not None
+            log_effective = np.maximum(self.steps.log_effective_samples(self.plays), self._log_effective)  # log T
+            return np.exp(log_effective), log_effective
         if divergence == "mixture":
             assert self.nodes is not None
             effective = self.nodes.effective_samples()
         else:
             effective = self._empirical()
-        if not (divergence == "mixture" and self.space.family.discrete):  # there the sum over nodes is exact
+        exact = divergence == "mixture" and self.space.family.discrete  # the sum over nodes is
+        if self.space.family.divergences_known and not exact:
             effective[self._log_effective == -np.inf] = 0.0  # draws cannot see an infinite divergence
         if divergence == "mixture":  # the harmonic mean is an upper bound on d2, and exact in the far tails
             effective = np.maximum(effective, self._effective)
@@ -229,53 +238,110 @@ class SharedHistory:
             return effective, np.where(effective > 0, np.log(effective), self._log_effective)
 
     def _empirical(self) -> Array:
-        """1 / Σ_i (ω_i/m)² with the part that no sample saw: weights that sum to c < 1 lack one of 1 - c.  (K,)"""
-        whole = np.full(self.space.size, 1e150)  # no cut, but for what could not be squared
-        table = np.zeros((7, self.space.size))
+        """1 / Σ_i (ω_i/m)² with the part that no sample saw: weights that sum to c < 1 lack one of 1 - c.  (S,)
+
+        0 where no sample has any weight and no divergence says more.
+        """
+        K = self.space.sources
+        whole = np.full(K, 1e150)  # no cut, but for what could not be squared
+        table = np.zeros((7, K))
         table[kernels.CUT] = whole
         for block in (*self._earlier, self._block):
             kernels.add_truncated_sums(block.ratios, block.inverse_mixture, block.payoffs, block.used, table)
+        if self.atoms is not None:
+            self.atoms.add_sums(table)
         for sample in self._wild:
             table[kernels.COVERAGE] += np.exp(np.minimum(sample.log_ratios - sample.log_mixture, kernels.LOG_HUGE))
-        squares = self.moments(whole)[0]
-        effective: Array = 1.0 / (squares + np.maximum(1.0 - table[kernels.COVERAGE], 0.0) ** 2)
+        coverage, squares = table[kernels.COVERAGE], self._moments(whole)[0]
+        effective: Array = 1.0 / (squares + np.maximum(1.0 - coverage, 0.0) ** 2)
+        if not self.space.family.divergences_known:
+            effective[coverage == 0.0] = 0.0
         return effective
 
     def replace_payoffs(self, payoffs: Array) -> None:
-        """Other payoffs in [0, 1] for the same samples, in the order in which they were told."""
-        aside = [sample.number for sample in self._wild]
-        for sample in self._wild:
+        """Other payoffs in [0, 1] for the stored samples, in the order in which they were told."""
+        if self._counted:
+            return
+        aside = [sample for sample in self._wild if sample.number >= 0]
+        for sample in aside:
             sample.payoff = float(payoffs[sample.number])
-        start, stored = 0, np.delete(payoffs, aside)
+        start, stored = 0, np.delete(payoffs, [sample.number for sample in aside])
         for block in (*self._earlier, self._block):
             block.payoffs[: block.used] = stored[start : start + block.used]
             start += block.used
 
+    def rescale(self, factor: float, shift: float) -> None:
+        """Payoffs y of the counted samples become factor y + shift."""
+        if self.atoms is not None:
+            self.atoms.rescale(factor, shift)
+        for sample in self._wild:
+            if sample.number < 0:
+                sample.payoff = factor * sample.payoff + shift
+
     def state(self) -> dict[str, Any]:
-        """The caches that depend on the order of additions; the rest follows from the record."""
+        """What the record does not say: counted samples, and caches that depend on the order of additions."""
         mixture = np.concatenate([block.mixture[: block.used] for block in (*self._earlier, self._block)])
-        wild = np.array([sample.log_mixture for sample in self._wild])
-        return {
+        recorded = [sample for sample in self._wild if sample.number >= 0]
+        state: dict[str, Any] = {
             "mixture": mixture,
-            "log_mixture_wild": wild,
+            "log_mixture_wild": np.array([sample.log_mixture for sample in recorded]),
             "effective": self._effective.copy(),
             "log_effective": self._log_effective.copy(),
-        } | ({} if self.nodes is None else self.nodes.state())
+        }
+        if self.atoms is not None:
+            aside = [sample for sample in self._wild if sample.number < 0]
+            state["plays"], state["atoms"] = self.plays.copy(), self.atoms.state()
+            state["aside"] = {
+                "log_ratios": np.array([sample.log_ratios for sample in aside]).reshape(-1, self.space.sources),
+                "log_mixture": np.array([sample.log_mixture for sample in aside]),
+                "payoffs": np.array([sample.payoff for sample in aside]),
+            }
+        for part in (self.nodes, self.steps):
+            state |= {} if part is None else part.state()
+        return state
 
     @classmethod
     def restore(
         cls, space: Finite, decisions: Indices, mediators: NDArray[Any], payoffs: Array, caches: dict[str, Any]
     ) -> SharedHistory:
         """The history with these samples (payoffs in [0, 1]) and caches, bit for bit: O(K n)."""
-        history = cls(space, nodes="node_mixture" in caches)
+        history = cls(space, nodes="node_mixture" in caches, steps="step_log_sums" in caches)
+        if history._counted and "atoms" not in caches:  # of a version that stored them
+            for decision, mediator, payoff in zip(
+                decisions.tolist(), mediators.tolist(), payoffs.tolist(), strict=True
+            ):
+                history.append(decision, mediator, payoff)
+            return history
         if history.nodes is not None:
             history.nodes.mixture[:] = caches["node_mixture"]
-        history.plays += np.bincount(decisions, minlength=space.size)
-        mixture = np.asarray(caches["mixture"], dtype=np.float64)
+        if history.steps is not None:
+            history.steps.log_sums[:] = caches["step_log_sums"]
         history._effective[:] = caches["effective"]
         history._log_effective[:] = caches["log_effective"]
+        if "atoms" in caches:
+            history._restore_counted(caches)
+        else:
+            history.plays += np.bincount(decisions, minlength=space.sources)
+        if not history._counted:
+            history._restore_stored(decisions, mediators, payoffs, caches)
+        history._told = int(history.plays.sum())
+        return history
+
+    def _restore_counted(self, caches: dict[str, Any]) -> None:
+        self.plays += np.asarray(caches["plays"])
+        self.atoms = Atoms(self.space.sources, self._block_size)
+        self.atoms.restore(caches["atoms"])
+        aside = caches["aside"]
+        for log_ratios, log_mixture, payoff in zip(
+            aside["log_ratios"], aside["log_mixture"], aside["payoffs"], strict=True
+        ):
+            self._wild.append(_Wild(-1, np.array(log_ratios), float(log_mixture), float(payoff)))
+
+    def _restore_stored(
+        self, decisions: Indices, mediators: NDArray[Any], payoffs: Array, caches: dict[str, Any]
+    ) -> None:
         for decision, mediator, payoff in zip(decisions.tolist(), mediators, payoffs.tolist(), strict=True):
-            log_density, block = history._log_density(decision, mediator), history._block
+            log_density, block = self._log_density(decision, mediator), self._block
             stored = kernels.write_sample(
                 block.ratios,
                 block.mixture,
@@ -283,19 +349,42 @@ class SharedHistory:
                 block.payoffs,
                 block.used,
                 log_density,
-                history.plays,
+                self.plays,
                 decision,
                 payoff,
             )
-            history._stored(stored, decision, log_density, payoff)
-        start = 0
-        for block in (*history._earlier, history._block):
+            self._stored(stored, decision, log_density, payoff)
+        start, mixture = 0, np.asarray(caches["mixture"], dtype=np.float64)
+        for block in (*self._earlier, self._block):
             block.mixture[: block.used] = mixture[start : start + block.used]
             block.inverse_mixture[: block.used] = 1.0 / block.mixture[: block.used]
             start += block.used
-        for sample, log_mixture in zip(history._wild, caches["log_mixture_wild"], strict=True):
+        wild = [sample for sample in self._wild if sample.number >= 0]
+        for sample, log_mixture in zip(wild, caches["log_mixture_wild"], strict=True):
             sample.log_mixture = float(log_mixture)
-        return history
+
+    def _divergence(self, source: int) -> Array:
+        """D2 of every source to one that is played; where they are not known, a source informs itself alone.  (S,)"""
+        divergence = self._divergences.get(source)
+        if divergence is None:
+            if self.space.family.divergences_known:
+                divergence = self.space.log_divergences_to(source)
+            else:
+                divergence = np.full(self.space.sources, np.inf)
+                divergence[source] = 0.0
+            self._divergences[source] = divergence
+        return divergence
+
+    def _known_by(self, decision: int, mediator: Any) -> tuple[bytes, Array]:
+        """What a counted sample is known by: the key of its log-densities, and these.  (S,)"""
+        name = mediator.tobytes() if isinstance(mediator, np.ndarray) else mediator
+        known = self._seen.get(name) if self.space.family.drawn else None
+        if known is None or known[1][decision] == -np.inf:
+            log_density = np.ascontiguousarray(self._log_density(decision, mediator))
+            known = Atoms.key(log_density), log_density
+            if self.space.family.drawn:
+                self._seen[name] = known
+        return known
 
     def _log_density(self, decision: int, mediator: Any) -> Array:
         """log p_k(z) of every decision, refused where the sample cannot have come from its own.  (K,)"""
@@ -310,13 +399,17 @@ class SharedHistory:
     def _stored(self, fits: bool, decision: int, log_density: Array, payoff: float) -> None:
         """A sample was written to the block, or does not fit into float64 and is kept aside."""
         self._told += 1
+        self._recorded += 1
         if fits:
             self._block.used += 1
             if self._block.used == self._block_size:
                 self._earlier.append(self._block)
-                self._block = _Block.empty(self.space.size, self._block_size)
+                self._block = _Block.empty(self.space.sources, self._block_size)
         else:
-            log_ratios = log_density - log_density[decision]
-            played = self.plays > 0
-            log_mixture = np.logaddexp.reduce(np.log(self.plays[played]) + log_ratios[played])
-            self._wild.append(_Wild(self._told - 1, log_ratios, float(log_mixture), payoff))
+            self._keep_aside(self._recorded - 1, decision, log_density, payoff)
+
+    def _keep_aside(self, number: int, source: int, log_density: Array, payoff: float) -> None:
+        log_ratios = log_density - log_density[source]
+        played = self.plays > 0
+        log_mixture = np.logaddexp.reduce(np.log(self.plays[played]) + log_ratios[played])
+        self._wild.append(_Wild(number, log_ratios, float(log_mixture), payoff))

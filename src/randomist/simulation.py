@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from randomist.errors import ParameterError, TaskError
 from randomist.families.base import Array
-from randomist.learners import LEARNERS, Learner
+from randomist.learners import LEARNERS, Auto, Learner
 from randomist.spaces import Space
 from randomist.tasks import ControlTask, Task
 from randomist.tasks import task as find_task
@@ -48,7 +48,15 @@ def make_learner(learner: LearnerLike, task: Task, seed: int, space: Space | Non
         if learner not in LEARNERS:
             raise ParameterError(f"unknown learner {learner!r}; known learners: {', '.join(LEARNERS)}")
         learner = LEARNERS[learner]
-    if space is None:
+    automatic = isinstance(learner, type) and issubclass(learner, Auto)
+    if (
+        space is None
+        and automatic
+        and isinstance(task, ControlTask)
+        and not {"low", "high", "dimension"} & set(settings)
+    ):
+        settings = settings | {"dimension": task.policy.size}
+    elif space is None and not automatic:
         raise TaskError(
             f"task {task.id!r} does not fix where to search; give low, high and std to it, or space= a Box or a Finite"
         )
@@ -59,11 +67,13 @@ def make_learner(learner: LearnerLike, task: Task, seed: int, space: Space | Non
                 f"{learner.__name__} has no setting {', '.join(sorted(unknown))}; it has {', '.join(sorted(known))}"
             )
     unknown_range = isinstance(task, ControlTask) and math.isinf(task.payoff_range[0])  # of returns: learn it
-    given: dict[str, Any] = {"payoff_range": "running" if unknown_range else task.payoff_range, "seed": seed}
-    given["out_of_range"] = task.out_of_range
-    if space is task.space and task.first is not None:
+    given: dict[str, Any] = {"seed": seed}
+    if not getattr(learner, "learns_range", False):
+        given["payoff_range"] = "running" if unknown_range else task.payoff_range
+        given["out_of_range"] = task.out_of_range
+    if space is not None and space is task.space and task.first is not None:
         given["first"] = task.first
-    return learner(space, **(given | settings))
+    return learner(space, **(given | settings))  # type: ignore[arg-type]  # Auto makes its own
 
 
 def optimize(
@@ -130,7 +140,7 @@ def _one(task: str | Task, learner: LearnerLike, rounds: int, seed: int, setting
 
 def _finish(task: Task, learner: Learner, seed: int, space: Space | None) -> Run:
     record, regret = learner.record, None
-    optimum = task.optimum if space is None else None
+    optimum = task.optimum if space is None and learner.space is task.space else None  # J(x) is known of these only
     if optimum is not None and len(record):
         regret = np.cumsum(optimum - task.expected_payoff(record.decisions))
     return Run(

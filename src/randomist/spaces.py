@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from randomist.errors import EmptySpaceError, ParameterError, ShapeError, StateError
-from randomist.families import Family, Gaussian, Mixed, family_from_state
+from randomist.families import Family, Gaussian, LocationScale, Mixed, family_from_state
 from randomist.families.base import Array, Indices, finite_array
+from randomist.families.likelihoods import Likelihoods
+
+if TYPE_CHECKING:
+    from randomist.trajectories import PolicyLike
 
 
 @dataclass(frozen=True, eq=False)
 class Finite:
     """K decisions 0..K-1: the members of one family, or of a list of families, one after the other.
 
+    `loggers` are policies that are no decisions, by name: they drew rows of a log that a learner is to `absorb`. Each
+    is a family of one member.
+
     >>> Finite(Gaussian(mean=[0, 1, 2], std=0.5)).size
     3
     """
 
-    family: Family
+    family: Family  # the decisions' members, and after them one of each logger
     size: int = field(init=False)
+    loggers: tuple[str, ...] = field(init=False)
 
-    def __init__(self, family: Family | Sequence[Family]) -> None:
+    def __init__(self, family: Family | Sequence[Family], *, loggers: Mapping[str, Family] | None = None) -> None:
         if not isinstance(family, Family):
             if not isinstance(family, Sequence) or not all(isinstance(part, Family) for part in family):
                 raise ParameterError(f"a Finite space is made of a family or a list of families, got {family!r}")
@@ -37,8 +45,71 @@ class Finite:
                 f"{family!r} has no members; give it a mean, lay a grid with Finite.grid(family, low, high, points), "
                 "or search a continuum with Box(family, low, high)"
             )
-        object.__setattr__(self, "family", family)
-        object.__setattr__(self, "size", family.members)
+        others = dict(loggers or {})
+        for name, part in others.items():
+            if not isinstance(name, str) or not isinstance(part, Family) or part.members != 1:
+                raise ParameterError(f"a logger is a name and a family of one member, got {name!r}: {part!r}")
+        if others:
+            mixed = Mixed((family, *others.values()))
+            joined = mixed._groups[0] if len(mixed._groups) == 1 else mixed  # of one kind: what that kind is good at
+        self._set(joined if others else family, family.members, tuple(others))
+
+    def _set(self, family: Family, size: int, loggers: tuple[str, ...] = ()) -> None:
+        for name, value in (("family", family), ("size", size), ("loggers", loggers)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def _of(cls, family: Family, loggers: Sequence[str]) -> Finite:
+        """The members of a family, the last ones of which are loggers."""
+        names = tuple(loggers)
+        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise ParameterError(f"loggers must be different names, got {loggers!r}")
+        assert family.members is not None
+        if family.members <= len(names):
+            raise EmptySpaceError("a Finite space needs at least one decision besides the loggers")
+        space = object.__new__(cls)
+        space._set(family, family.members - len(names), names)
+        return space
+
+    @classmethod
+    def likelihoods(
+        cls, count: int, *, loggers: Sequence[str] = (), log_divergences: ArrayLike | None = None
+    ) -> Finite:
+        """K policies whose mediators the environment produces: `tell` takes the log-likelihood under each of them.
+
+        `loggers` names policies that are no decisions and drew rows of a log that is to be absorbed; `tell` takes their
+        log-likelihoods too, after those of the K. `log_divergences` has D_2(p_x || p_x') of every pair, loggers last,
+        where that is known; otherwise learners estimate them.  (K + L, K + L)
+        """
+        if isinstance(loggers, str):
+            raise ParameterError(f"loggers must be a list of names, got {loggers!r}")
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+            raise EmptySpaceError(f"likelihoods needs a whole number >= 1 of policies, got {count!r}")
+        return cls._of(Likelihoods(int(count) + len(loggers), log_divergences), loggers)
+
+    @classmethod
+    def policies(
+        cls,
+        policies: Sequence[PolicyLike],
+        *,
+        loggers: Mapping[str, PolicyLike] | None = None,
+        weights: Literal["trajectory", "per-decision"] = "trajectory",
+        discount: float = 1.0,
+        horizon: int | None = None,
+        average: bool = False,
+    ) -> Finite:
+        """Noisy policies over trajectories: `tell(trial, trajectory)` computes likelihoods and payoff.
+
+        A policy is a pair of a `GaussianPolicy` or `SoftmaxPolicy` and its parameters, or what `load_policy` returned.
+        The payoff is the trajectory's own, or the sum of discounted rewards; `average` divides it by that of the
+        discounts over `horizon` steps. "per-decision" weights each reward only by the actions before it, which needs
+        `horizon`, the longest that a trajectory can be.
+        """
+        from randomist.trajectories import Policies
+
+        others = dict(loggers or {})
+        family = Policies((*policies, *others.values()), weights, discount, horizon, average)
+        return cls._of(family, tuple(others))
 
     @classmethod
     def grid(cls, family: Gaussian, low: ArrayLike, high: ArrayLike, points: int | Sequence[int]) -> Finite:
@@ -57,39 +128,52 @@ class Finite:
     @property
     def points(self) -> Array | None:
         """Where each decision lies, where the family says it.  (K, d)"""
-        return self.family.points
+        points = self.family.points
+        return None if points is None else points[: self.size]
+
+    @property
+    def sources(self) -> int:
+        """How many distributions a sample can come from: the decisions, and then the loggers."""
+        return self.size + len(self.loggers)
 
     def log_divergences_to(self, other: int) -> Array:
-        """D_2(p_x || p_other) for every decision x.  (K,)"""
+        """D_2(p_x || p_other) for every decision x, and then every logger.  (K + L,)"""
         return self.family.log_renyi(None, [other])[:, 0]
 
     def uninformed(self) -> Indices:
-        """Decisions x with v(x) = max_x' d2(p_x || p_x') = inf (Remark 1), in index order."""
+        """Decisions x with v(x) = max_x' d2(p_x || p_x') = inf (Remark 1), in index order.
+
+        None where divergences are not known: what nothing was seen of has an infinite index anyway.
+        """
+        if not self.family.divergences_known:
+            return np.empty(0, np.int64)
         block = max(1, 2**20 // self.size)  # never more than a few MiB at a time, however large K is
         starts = range(0, self.size, block)
-        rows = (self.family.log_renyi(np.arange(s, min(s + block, self.size)), None) for s in starts)
+        every = None if not self.loggers else np.arange(self.size)
+        rows = (self.family.log_renyi(np.arange(s, min(s + block, self.size)), every) for s in starts)
         return np.flatnonzero(np.concatenate([np.isinf(row).any(axis=1) for row in rows]))
 
     def state(self) -> dict[str, Any]:
-        return {"kind": "Finite", "family": self.family.state()}
+        state: dict[str, Any] = {"kind": "Finite", "family": self.family.state()}
+        return state | ({"loggers": list(self.loggers)} if self.loggers else {})
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Every point between `low` and `high`: the decision is the location of a location family.
+    """Every point between `low` and `high`: the decision is the location of a location family, or location and scale.
 
     >>> Box(Gaussian(std=[0.15, 3.0]), low=[-1, 0], high=[1, 20]).dimension
     2
     """
 
-    family: Gaussian
+    family: Any  # a Gaussian, or a LocationScale
     low: Array
     high: Array
 
-    def __init__(self, family: Gaussian, low: ArrayLike, high: ArrayLike) -> None:
+    def __init__(self, family: Gaussian | LocationScale, low: ArrayLike, high: ArrayLike) -> None:
         if family.members is not None:
             raise ParameterError("a Box is searched by a family without a mean, such as Gaussian(std=0.15)")
-        low, high = _bound(low, "low", family.shape), _bound(high, "high", family.shape)
+        low, high = (_bound(side, name, family.decision_shape) for side, name in ((low, "low"), (high, "high")))
         if not (low < high).all():
             raise EmptySpaceError(f"low must be below high in every dimension, got low={low} and high={high}")
         for name, value in (("family", family), ("low", low), ("high", high)):
@@ -101,7 +185,7 @@ class Box:
 
     def contains(self, decisions: ArrayLike) -> np.typing.NDArray[np.bool_]:
         """Which decisions lie in the box.  (n,)"""
-        rows = self.family._rows(decisions, "decisions")
+        rows = self.family._decision_rows(decisions)
         outside = (rows < self.low.reshape(-1)) | (rows > self.high.reshape(-1))
         inside: np.typing.NDArray[np.bool_] = outside.sum(axis=1) == 0
         return inside
@@ -127,9 +211,11 @@ def space_from_state(state: dict[str, Any]) -> Space:
     try:
         kind, family = state["kind"], family_from_state(state["family"])
         if kind == "Finite":
-            return Finite(family)
-        if kind == "Box" and isinstance(family, Gaussian):
+            return Finite._of(family, state["loggers"]) if "loggers" in state else Finite(family)
+        if kind == "Box" and isinstance(family, Gaussian | LocationScale):
             return Box(family, state["low"], state["high"])
     except (KeyError, TypeError) as error:
         raise StateError(f"no space can be read from {state!r} ({error!r})") from error
-    raise StateError(f"no {kind!r} of a {type(family).__name__} is known; spaces are Finite, and Box of a Gaussian")
+    raise StateError(
+        f"no {kind!r} of a {type(family).__name__} is known; spaces are Finite, Box of Gaussian or LocationScale"
+    )

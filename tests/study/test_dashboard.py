@@ -170,11 +170,11 @@ def test_live_in_a_browser(url, browser, tmp_path, width, scheme):
         page.get_by_role("button", name="Dark").press("Enter")
         assert page.evaluate(dark) != scheme
         page.screenshot(path=tmp_path / f"finite-{width}-not-{scheme}.png", full_page=True)
-        page.get_by_label("Study", exact=True).select_option("box")
+        page.select_option("#studies", "box")
         watched.drawn(BOX_PANELS)
         watched.fits(width)
-        page.get_by_label("Study", exact=True).select_option("empty")
-        page.wait_for_function("document.getElementById('title').innerText == 'empty'")
+        page.select_option("#studies", "empty")
+        page.wait_for_function("() => document.getElementById('title').innerText == 'empty'")
         page.screenshot(path=tmp_path / f"box-{width}.png", full_page=True)
         assert watched.said == []
         assert all(address.startswith((service.address, "data:")) for address in watched.asked)
@@ -192,7 +192,7 @@ def test_a_token_that_may_work_can_fail_a_trial(url, browser):
         study = rd.load_study("finite", storage=url)
         trial = study.ask()
         page.get_by_role("button", name=f"Mark trial {trial.id} as failed").press("Enter")
-        page.wait_for_function(f"!document.getElementById('pending').innerText.includes('{trial.id}')")
+        page.wait_for_function("(n) => !document.getElementById('pending').innerText.includes(n)", arg=str(trial.id))
         assert study.trials(first=trial.id)[0].state == "failed"
         assert watched.said == []
         page.close()

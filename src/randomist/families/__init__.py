@@ -9,15 +9,16 @@ from randomist.families.base import Family
 from randomist.families.categorical import Categorical
 from randomist.families.dirac import Dirac
 from randomist.families.gaussian import Gaussian
+from randomist.families.location_scale import LocationScale
 from randomist.families.mixed import Mixed
 from randomist.families.uniform import Uniform
 
-__all__ = ["Categorical", "Dirac", "Family", "Gaussian", "Mixed", "Uniform", "family_from_state"]
+__all__ = ["Categorical", "Dirac", "Family", "Gaussian", "LocationScale", "Mixed", "Uniform", "family_from_state"]
 
 
 def family_from_state(state: dict[str, Any]) -> Family:
     """Undo `Family.state()`, of any subclass that has been imported."""
-    kinds = _kinds() | {kind.__name__: kind for kind in (Categorical, Dirac, Gaussian, Mixed, Uniform)}
+    kinds = _kinds() | {kind.__name__: kind for kind in (Categorical, Dirac, Gaussian, LocationScale, Mixed, Uniform)}
     try:
         kind = state["kind"]
         return kinds[kind](**{name: _decode(value) for name, value in state.items() if name != "kind"})

@@ -30,6 +30,12 @@ class Family(ABC):
     shape: tuple[int, ...]
     discrete: ClassVar[bool] = False  # densities are with respect to counting measure, not Lebesgue
     dtype: ClassVar[type] = float  # of a mediator's entries
+    drawn: ClassVar[bool] = True  # `ask` draws the mediator; else the environment produces it, and `tell` is given it
+
+    @property
+    def divergences_known(self) -> bool:
+        """Whether `log_renyi` has an answer; else divergences are estimated from what was told."""
+        return True
 
     @abstractmethod
     def sample(self, decisions: ArrayLike | None, rng: np.random.Generator) -> NDArray[Any]:
@@ -42,6 +48,11 @@ class Family(ABC):
     @abstractmethod
     def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:
         """D_order(p_x || p_x'), exact, `inf` where it diverges.  (n_decisions, n_others)"""
+
+    @property
+    def decision_shape(self) -> tuple[int, ...]:
+        """Of a decision of a family without members: a point where mediators lie, unless the family says otherwise."""
+        return self.shape
 
     @property
     def points(self) -> Array | None:
@@ -91,10 +102,18 @@ class Family(ABC):
 
     def _rows(self, values: ArrayLike, name: str = "mediators") -> Array:
         """Mediators (or points) as one row each: (n, d) with d = 1 for scalars."""
-        array = np.asarray(values, dtype=np.float64)
-        if array.shape != self.shape and (array.ndim != 1 + len(self.shape) or array.shape[1:] != self.shape):
-            raise ShapeError(f"{name} must have shape (n, *{self.shape}) or {self.shape}, got {array.shape}")
-        return array.reshape(-1, self.shape[0] if self.shape else 1)
+        return _as_rows(values, self.shape, name)
+
+    def _decision_rows(self, values: ArrayLike) -> Array:
+        """Decisions of a family without members as one row each.  (n, size of a decision)"""
+        return _as_rows(values, self.decision_shape, "decisions")
+
+
+def _as_rows(values: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != shape and (array.ndim != 1 + len(shape) or array.shape[1:] != shape):
+        raise ShapeError(f"{name} must have shape (n, *{shape}) or {shape}, got {array.shape}")
+    return array.reshape(-1, shape[0] if shape else 1)
 
 
 def low_discrepancy(dimension: int) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -82,6 +82,9 @@ class Categorical(Family):
         cumulative = self._cumulative if decisions is None else self._cumulative[self._indices(decisions)]
         categories: Indices = (cumulative <= rng.random((len(cumulative), 1))).sum(axis=1, dtype=np.int64)
         return categories
+
+    def draw(self, decision: Any, rng: np.random.Generator) -> int:
+        return int(np.searchsorted(self._cumulative[decision], rng.random(), side="right"))
 
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
         log_mass = self._log_mass if decisions is None else self._log_mass[self._indices(decisions)]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from randomist.importance.coins import Coins
-from randomist.importance.continuum import Samples, cut_at, log_effective_at, sums_at
+from randomist.importance.continuum import PAPER, Samples, combined, cut_at, log_effective_at, sums_at
 from randomist.importance.kernels import LOG_HUGE
 from randomist.importance.perturbed import (
     Perturbed,
@@ -30,10 +30,12 @@ Accepted: TypeAlias = NDArray[np.bool_]
 
 
 @numba.njit(cache=True)
-def perturbed_at(points: Array, n: int, scale: float, bias: float, term: float, samples: Samples) -> Perturbed:
+def perturbed_at(
+    points: Array, n: int, scale: float, bias: float, term: float, samples: Samples, kind: int = PAPER
+) -> Perturbed:
     """(c, log η, ⌈a η⌉) of a decision: c = J̌ + b, b the given multiple of sqrt(α log t / η)."""
     log_effective = log_effective_at(points, n, samples)
-    value = sums_at(points, n, cut_at(log_effective, term), samples)[1]
+    value = combined(kind, *sums_at(points, n, cut_at(log_effective, term), samples))
     return shifted(value, log_effective, bias, term), log_effective, flips_of(log_effective, scale)
 
 
@@ -64,6 +66,7 @@ def one_step_chain(
     bias: float,
     term: float,
     samples: Samples,
+    kind: int,
     coins: Coins,
 ) -> tuple[Array, Accepted]:
     """Accept x_p at x_m with probability g(x_p | x_m) / g(x_m | x_p), g(x | x') = P(Y_x' <= Y_x).
@@ -74,13 +77,13 @@ def one_step_chain(
     path, proposal = np.empty((steps + 1, d)), np.empty((1, d))
     accepted = np.zeros(steps, np.bool_)
     path[0] = start
-    here = perturbed_at(path, 0, scale, bias, term, samples)
+    here = perturbed_at(path, 0, scale, bias, term, samples, kind)
     for step in range(steps):
         proposal[0] = path[step] + normals[step]
         path[step + 1] = path[step]
         if not _inside(proposal, 0, low, high):
             continue
-        there = perturbed_at(proposal, 0, scale, bias, term, samples)
+        there = perturbed_at(proposal, 0, scale, bias, term, samples, kind)
         forward = log_at_most(coins, here, there)
         backward = log_at_most(coins, there, here)
         if _accept(uniforms[step], forward, backward):
@@ -101,6 +104,7 @@ def full_chain(
     bias: float,
     term: float,
     samples: Samples,
+    kind: int,
     values: Array,
     log_effectives: Array,
     exact: bool,
@@ -130,7 +134,7 @@ def full_chain(
             path[step + 1] = path[step]
             if not _inside(proposal, 0, low, high):
                 continue
-        x = perturbed_at(proposal, 0, scale, bias, term, samples)
+        x = perturbed_at(proposal, 0, scale, bias, term, samples, kind)
         there = log_direct_density(coins, x, rivals) if exact else log_tabulated_density(coins, x, rivals, grid)
         if step < 0:
             density = there

@@ -99,6 +99,19 @@ def cut_at(log_effective: float, term: float) -> float:
     return math.exp(min(-0.5 * (log_effective + math.log(term)), LOG_HUGE))
 
 
+PAPER, OPTIMISTIC, SELF_NORMALISED = range(3)  # what becomes of the truncated sums
+
+
+@numba.njit(cache=True)
+def combined(kind: int, coverage: float, value: float) -> float:
+    """J̌, value⁺ = 1 - (coverage - J̌), or J̌/coverage (`estimators`), of one decision."""
+    if kind == OPTIMISTIC:
+        return 1.0 - (coverage - value)
+    if kind == SELF_NORMALISED:
+        return value / coverage if coverage > 0.0 else 0.0
+    return value
+
+
 @numba.njit(cache=True)
 def estimate_at(points: Array, term: float, samples: Samples) -> tuple[Array, Array, Array]:
     """J̌, log η and coverage at every point, of a history that is not empty: O(n t d).  (n, d) -> (n,), (n,), (n,)"""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,18 @@ def self_normalised(value: Array, coverage: Array) -> Array:
     """Σ min(M, ω) y / Σ min(M, ω): a weighted mean of payoffs; 0 where no sample has any weight."""
     mean: Array = np.divide(value, coverage, out=np.zeros_like(value), where=coverage > 0)
     return mean
+
+
+def _as_it_is(value: Array, coverage: Array) -> Array:
+    return value
+
+
+Estimator: TypeAlias = Literal["paper", "optimistic", "self-normalised"]
+ESTIMATORS: dict[str, Callable[[Array, Array], Array]] = {
+    "paper": _as_it_is,
+    "optimistic": optimistic,
+    "self-normalised": self_normalised,
+}
 
 
 def confidence_term(told: int, confidence: float) -> float:

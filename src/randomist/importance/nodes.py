@@ -15,6 +15,8 @@ import numpy as np
 
 from randomist.families.base import Array, Family
 
+MOST_KEPT = 2**18  # ratios at nodes that are kept rather than computed again: 2 MiB
+
 
 class Nodes:
     """Nodes of every member of a family, with the mixture of the plays so far at each."""
@@ -29,11 +31,17 @@ class Nodes:
             own[k] = family.log_density([k], points[k])[0]
         self._own = own  # log p_k at its own nodes
         self.mixture = np.zeros((K, L))  # Σ_j T_j p_j/p_k
+        self._ratios: dict[int, Array] | None = {} if K * K * L <= MOST_KEPT else None  # p_j/p_k of played j
 
-    def add_play(self, decision: int) -> None:
-        """One more play of `decision`: O(K L)."""
-        log_density = self.family.log_density([decision], self.points).reshape(self.weights.shape)
-        _add_ratios(log_density, self._own, self.mixture)
+    def add_play(self, decision: int, times: float = 1.0) -> None:
+        """One more play of `decision`, or several: O(K L)."""
+        ratios = None if self._ratios is None else self._ratios.get(decision)
+        if ratios is None:
+            log_density = self.family.log_density([decision], self.points).reshape(self.weights.shape)
+            ratios = _ratios(log_density, self._own)
+            if self._ratios is not None:
+                self._ratios[decision] = ratios
+        _add_ratios(ratios, self.mixture, times)
 
     def effective_samples(self) -> Array:
         """m / d2(p_x || Φ_t), by the nodes alone, which cannot see an infinite divergence.  (K,)"""
@@ -50,11 +58,21 @@ class Nodes:
 
 
 @numba.njit(cache=True)
-def _add_ratios(log_density: Array, own: Array, mixture: Array) -> None:
+def _ratios(log_density: Array, own: Array) -> Array:
+    """p_j/p_k at the nodes of k; 0 where these have no density."""
+    out = np.zeros(own.shape)
     for k in range(own.shape[0]):
         for i in range(own.shape[1]):
             if own[k, i] > -math.inf:
-                mixture[k, i] += math.exp(min(log_density[k, i] - own[k, i], 600.0))
+                out[k, i] = math.exp(min(log_density[k, i] - own[k, i], 600.0))
+    return out
+
+
+@numba.njit(cache=True)
+def _add_ratios(ratios: Array, mixture: Array, times: float) -> None:
+    for k in range(ratios.shape[0]):
+        for i in range(ratios.shape[1]):
+            mixture[k, i] += times * ratios[k, i]
 
 
 @numba.njit(cache=True)
@@ -71,8 +89,8 @@ def _effective(weights: Array, mixture: Array) -> Array:
 
 @numba.njit(cache=True)
 def _truncated_mass(weights: Array, mixture: Array, threshold: Array, told: int) -> Array:
-    out = np.ones(weights.shape[0])
-    for k in range(weights.shape[0]):
+    out = np.ones(threshold.shape[0])
+    for k in range(threshold.shape[0]):
         if threshold[k] == math.inf:
             continue  # nothing is known
         out[k] = 0.0

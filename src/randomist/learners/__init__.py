@@ -1,5 +1,6 @@
 """One file per algorithm; each says how an estimate becomes a choice."""
 
+from randomist.learners.auto import Auto
 from randomist.learners.base import Learner, Trial, load
 from randomist.learners.box import BoxLearner
 from randomist.learners.finite import BanditLearner, FiniteLearner, SharedHistoryLearner
@@ -11,6 +12,7 @@ from randomist.learners.optimist import Optimist
 from randomist.learners.pgpe import PGPE
 from randomist.learners.phe import PerturbedHistory
 from randomist.learners.pois import POIS
+from randomist.learners.prospector import Prospector
 from randomist.learners.randomist import Randomist
 from randomist.learners.realist import Realist
 from randomist.learners.thompson import ThompsonSampling
@@ -30,6 +32,8 @@ LEARNERS: dict[str, type[Learner]] = {
     "pgpe": PGPE,
     "pois": POIS,
     "grid-optimist": GridOptimist,
+    "prospector": Prospector,
+    "auto": Auto,
 }
 
 __all__ = [
@@ -38,6 +42,7 @@ __all__ = [
     "PGPE",
     "POIS",
     "UCB1",
+    "Auto",
     "BanditLearner",
     "BoxLearner",
     "FiniteLearner",
@@ -47,6 +52,7 @@ __all__ = [
     "MCMCRandomist",
     "Optimist",
     "PerturbedHistory",
+    "Prospector",
     "Randomist",
     "Realist",
     "SharedHistoryLearner",

@@ -29,7 +29,7 @@ class Trial(NamedTuple):
 
     id: int
     decision: Any  # an index of a Finite space, a point of a Box
-    mediator: Any  # a number, or an array of shape (d,)
+    mediator: Any  # a number, or an array of shape (d,); None where the environment produces it
 
 
 @dataclass(eq=False)
@@ -48,6 +48,7 @@ class Learner(ABC):
     first: Any = None  # x_1; drawn from the seed by default
     seed: int | None = 0
 
+    learns_range: ClassVar[bool] = False  # whether the range of payoffs is better learned than taken from the task
     registry: ClassVar[dict[str, type[Learner]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -61,8 +62,12 @@ class Learner(ABC):
         self._rng = np.random.default_rng(decision_seed)  # what the learner draws to decide
         self._mediator_rng = np.random.default_rng(mediator_seed)  # what the family draws
         family, finite = self.space.family, isinstance(self.space, Finite)
+        self._drawn = family.drawn  # whether `ask` draws the mediator
         self.record = Record(
-            () if finite else family.shape, family.shape, (np.int64 if finite else float, family.dtype)
+            () if finite else family.decision_shape,
+            family.shape,
+            (np.int64 if finite else float, family.dtype),
+            keep=self._keeps_record(),
         )
         self._scale = PayoffScale(self.payoff_range, self.out_of_range)
         self.failures: dict[int, str] = {}  # why each failed trial failed
@@ -106,13 +111,7 @@ class Learner(ABC):
     def tell(self, trial: Trial | int, payoff: float) -> None:
         """The payoff of an asked trial, in the user's units; in any order, each trial once."""
         ticket = self._ticket(trial)
-        value = number(payoff)
-        if self._scale.running and not self._scale.covers(value):
-            self._scale.widen(value, value)
-            self._rescale(self._scale.units(self.record.payoffs))
-        self._absorb(ticket.decision, ticket.mediator, self._scale.unit(value))
-        self.record.append(ticket.decision, ticket.mediator, value)
-        del self._pending[ticket.id]
+        self._tell(ticket, ticket.mediator, payoff)
 
     def fail(self, trial: Trial | int, reason: str = "") -> None:
         """An asked trial that will never be answered: it leaves no trace in the estimates."""
@@ -149,9 +148,12 @@ class Learner(ABC):
             "pending": {
                 "ids": np.array([trial.id for trial in pending], np.int64),
                 "decisions": np.array([trial.decision for trial in pending]),
-                "mediators": np.array([trial.mediator for trial in pending]),
+                "mediators": np.array(
+                    [trial.mediator for trial in pending] if self._drawn else np.empty((len(pending), 0))
+                ),
             },
             "next_id": self._next_id,
+            "running_range": [self._scale.low, self._scale.high] if self._scale.running else None,
             "clipped": self.clipped,
             "failures": {"ids": np.array(list(self.failures), np.int64), "reasons": list(self.failures.values())},
             "generators": {
@@ -167,15 +169,17 @@ class Learner(ABC):
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Undo `state` on a fresh learner; a subclass rebuilds its caches after calling this."""
-        told = state["record"]
-        for decision, mediator, payoff in zip(told["decisions"], told["mediators"], told["payoffs"], strict=True):
-            self.record.append(decision, mediator, payoff)
-        if self._scale.running and self.told:
-            self._scale.widen(float(self.record.payoffs.min()), float(self.record.payoffs.max()))
+        self.record.restore(state["record"])
+        if self._scale.running:
+            payoffs = [self.record.payoffs] if self.record.keep and len(self.record) else []
+            seen = [float(end) for told in payoffs for end in (told.min(), told.max())]
+            seen += [end for end in state.get("running_range") or () if math.isfinite(end)]
+            if seen:
+                self._scale.widen(min(seen), max(seen))
         pending = state["pending"]
         decisions, mediators = np.asarray(pending["decisions"]), np.asarray(pending["mediators"])
         for id_, decision, mediator in zip(pending["ids"], decisions, mediators, strict=True):
-            self._pending[int(id_)] = Trial(int(id_), _plain(decision), _plain(mediator))
+            self._pending[int(id_)] = Trial(int(id_), _plain(decision), _plain(mediator) if self._drawn else None)
         self._next_id = int(state["next_id"])
         self._scale.clipped = int(state["clipped"])
         failures = state["failures"]
@@ -190,6 +194,14 @@ class Learner(ABC):
         self._pending[trial.id] = trial
         self._next_id += 1
         return trial
+
+    def _tell(self, ticket: Trial, mediator: Any, payoff: float) -> None:
+        value = number(payoff)
+        if self._scale.running and not self._scale.covers(value):
+            self._widen(value, value)
+        self._absorb(ticket.decision, mediator, self._scale.unit(value))
+        self.record.append(ticket.decision, mediator, value)
+        del self._pending[ticket.id]
 
     def _adopt(self, trial: Trial) -> None:
         """A trial that another process asked of the same study enters as if this learner had asked it."""
@@ -215,6 +227,15 @@ class Learner(ABC):
                 f"{trial} is not the trial that this learner asked as {ticket}; tell the one it gave"
             )
         return ticket
+
+    def _keeps_record(self) -> bool:
+        """Whether decisions, mediators and payoffs are kept as they were told, or only what they sum up to."""
+        return True
+
+    def _widen(self, low: float, high: float) -> None:
+        """Let the running range include these payoffs, and map anew what was told."""
+        self._scale.widen(low, high)
+        self._rescale(self._scale.units(self.record.payoffs))
 
     @abstractmethod
     def _rescale(self, payoffs: Array) -> None:

@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from randomist.box_history import BoxHistory
 from randomist.errors import NoDataError, ParameterError, ShapeError
+from randomist.families import Gaussian
 from randomist.families.base import Array
 from randomist.history import Estimates
 from randomist.importance import confidence_term
+from randomist.importance.estimators import ESTIMATORS, Estimator
 from randomist.learners.base import Learner
+from randomist.learners.settings import check_best_known, check_choice
 from randomist.spaces import Box
 
 
 @dataclass(eq=False, kw_only=True)
 class BoxLearner(Learner):
-    """A learner whose decisions are points of a box."""
+    """A learner whose decisions are points of a box.
+
+    `estimator` is what becomes of the truncated sums: "paper", "optimistic" or "self-normalised" (see
+    `SharedHistoryLearner`).
+    """
 
     space: Box = field(kw_only=False)
+    estimator: Estimator = "paper"
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Box):
             raise ParameterError(
                 f"{type(self).__name__} searches a Box, got a {type(self.space).__name__}; take a learner of finite "
                 "sets such as Randomist, or give it a Box(family, low, high)"
+            )
+        if not isinstance(self.space.family, Gaussian):
+            raise ParameterError(
+                f"{type(self).__name__} searches points at a fixed std, a Box(Gaussian(std=...), low, high), got one "
+                f"of {type(self.space.family).__name__}; Auto chooses the scale itself"
             )
         super().__post_init__()
         if self.first is not None:
@@ -36,6 +49,9 @@ class BoxLearner(Learner):
                 raise ShapeError(f"first must have shape {self.space.family.shape}, got {self.first.shape}")
             if not self.space.contains(self.first).all():
                 raise ParameterError(f"first must lie in the box, got {self.first}; the box is {self._box()}")
+        check_choice(self.estimator, get_args(Estimator), "estimator")
+        check_best_known(self.estimator, self._scale)
+        self._kind = get_args(Estimator).index(self.estimator)
         self.history = BoxHistory(self.space)
 
     def estimate(self, decisions: ArrayLike) -> Estimates:
@@ -44,7 +60,7 @@ class BoxLearner(Learner):
         outside = ~self.space.contains(decisions)
         if outside.any():
             raise ParameterError(f"decision {rows[outside][0]} lies outside the box {self._box()}")
-        return self.history.estimate(decisions, self._term())
+        return self._estimate(decisions)
 
     def recommend(self) -> Any:
         """The played decision with the best estimated value."""
@@ -55,7 +71,15 @@ class BoxLearner(Learner):
         rows = decisions.reshape(self.told, -1)
         fresh[1:] = (rows[1:] != rows[:-1]).any(axis=1)
         played = decisions[fresh]
-        return self._point(played[int(np.argmax(self.history.estimate(played, self._term()).value))])
+        return self._point(played[int(np.argmax(self._estimate(played).value))])
+
+    def _estimate(self, decisions: ArrayLike) -> Estimates:
+        estimates = self.history.estimate(decisions, self._term())
+        return estimates._replace(value=self._combined(estimates.value, estimates.coverage))
+
+    def _combined(self, value: Array, coverage: Array) -> Array:
+        """What the estimator makes of the truncated sums.  (n,), (n,) -> (n,)"""
+        return ESTIMATORS[self.estimator](value, coverage)
 
     def _term(self) -> float:
         """α log t: what the threshold and the width are made of."""

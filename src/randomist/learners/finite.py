@@ -6,21 +6,28 @@ the argmax. Subclasses say how an estimate becomes an index.
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from randomist.errors import NoDataError, ParameterError, ShapeError
-from randomist.families.base import Array
+from randomist.errors import CoverageWarning, NoDataError, ParameterError, ShapeError
+from randomist.families.base import Array, Indices
+from randomist.families.likelihoods import Likelihoods
 from randomist.history import Divergence, Estimates, SharedHistory
 from randomist.importance import estimators, kernels
-from randomist.learners.base import Learner
-from randomist.learners.settings import bias_factor, check_choice
+from randomist.importance.estimators import Estimator
+from randomist.learners.base import Learner, Trial
+from randomist.learners.logged import logged_rows
+from randomist.learners.settings import bias_factor, check_best_known, check_choice
 from randomist.spaces import Finite
 
-Estimator: TypeAlias = Literal["paper", "optimistic", "self-normalised"]
+if TYPE_CHECKING:
+    from randomist.logs import Log
+
+MOST_MISSING = 0.25  # of a policy's mass: where the history has seen less, `recommend` warns
 
 
 @dataclass(eq=False, kw_only=True)
@@ -56,6 +63,23 @@ class FiniteLearner(Learner):
 
     @abstractmethod
     def _observe(self, decision: int, mediator: Any, payoff: float) -> None: ...
+
+    def tell(self, trial: Trial | int, payoff: Any, *, log_likelihoods: Any = None) -> None:
+        """The payoff of an asked trial, in the user's units; in any order, each trial once.
+
+        Where the environment produces the mediator, `log_likelihoods` has the log-likelihood of what was done under
+        each policy; in a space of policies over trajectories, a trajectory instead of the payoff says it all.
+        """
+        ticket = self._ticket(trial)
+        mediator = ticket.mediator
+        if not self._drawn:
+            assert isinstance(self.space.family, Likelihoods)
+            payoff, mediator = self.space.family.observation(ticket.decision, payoff, log_likelihoods)
+        elif log_likelihoods is not None:
+            raise ParameterError(
+                "log_likelihoods are told in a space of likelihoods, Finite.likelihoods(K); here the family knows them"
+            )
+        self._tell(ticket, mediator, payoff)
 
     def estimates(self) -> Estimates:
         """What the history says about every decision now."""
@@ -100,9 +124,14 @@ class FiniteLearner(Learner):
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        for decision in self.record.decisions.tolist():
-            self._opening.pop(decision, None)
+        if self.record.keep:
+            self._close_opening(self.record.decisions)
         self._estimates = None
+
+    def _close_opening(self, decisions: Indices) -> None:
+        """These have been played."""
+        for decision in decisions.tolist():
+            self._opening.pop(decision, None)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -115,24 +144,114 @@ class SharedHistoryLearner(FiniteLearner):
     second moment of the weights. `bias_correction` is b, what is added for the truncation: None is what the estimator
     needs ("paper" for the paper's, else 0), "paper" is sqrt(α log t / η), a number that multiple of it, and "computed"
     the mass beyond the threshold, integrated.
+
+    In a space that does not know its divergences, `Finite.likelihoods` or `Finite.policies`, they are estimated:
+    "empirical" takes the place of the first two, and "per-step", for policies, averages the closed form of the steps
+    over visited states (Metelli et al. 2018). `keep_record=False` forgets what was told but for its sums, where
+    mediators are counted: those of a discrete family, or likelihoods that repeat.
     """
 
     estimator: Estimator = "paper"
     divergence: Divergence = "harmonic"
     bias_correction: float | Literal["paper", "computed"] | None = None
+    keep_record: bool = True
 
     def __post_init__(self) -> None:
         check_choice(self.estimator, get_args(Estimator), "estimator")
         check_choice(self.divergence, get_args(Divergence), "divergence")
         super().__post_init__()
-        if self.estimator == "optimistic" and self._scale.unbounded:
-            raise ParameterError(
-                "the optimistic estimator needs to know the best payoff there is: give payoff_range=(low, high), or "
-                '"running" to learn it, instead of (-inf, inf)'
-            )
+        check_best_known(self.estimator, self._scale)
         computes_bias = self.bias_correction == "computed"
         self._bias_factor = None if computes_bias else bias_factor(self.bias_correction, self.estimator)
-        self.history = SharedHistory(self.space, nodes=computes_bias or self.divergence == "mixture")
+        self._fit_to_space()
+        nodes, steps = computes_bias or self.divergence == "mixture", self.divergence == "per-step"
+        self.history = self._history_type()(self.space, nodes=nodes, steps=steps)
+
+    def _fit_to_space(self) -> None:
+        """What this space cannot give is replaced where there is one substitute, and refused otherwise."""
+        family = self.space.family
+        if not family.drawn and self.bias_correction == "computed":
+            raise ParameterError(
+                'bias_correction="computed" needs a family to integrate under; here only likelihoods are known: '
+                "take None or a number"
+            )
+        if self.divergence == "per-step" and not hasattr(family, "step_divergences"):
+            raise ParameterError('divergence="per-step" needs a space of policies over trajectories: Finite.policies')
+        if not family.drawn and (self.divergence == "mixture" or not family.divergences_known):
+            self.divergence = self.divergence if self.divergence == "per-step" else "empirical"
+        if not self.keep_record and (not (family.discrete or not family.drawn) or self._per_decision):
+            raise ParameterError(
+                "keep_record=False needs mediators that are counted, of a discrete family or known by likelihoods of "
+                f"whole trajectories; {type(family).__name__} needs the record"
+            )
+
+    @property
+    def _per_decision(self) -> bool:
+        return getattr(self.space.family, "weights", None) == "per-decision"
+
+    def _history_type(self) -> type[SharedHistory]:
+        if self._per_decision:
+            from randomist.per_decision import PerDecisionHistory
+
+            return PerDecisionHistory
+        return SharedHistory
+
+    def _keeps_record(self) -> bool:
+        return self.keep_record
+
+    @property
+    def told(self) -> int:
+        """How many payoffs are known, told or absorbed; the next round is t = told + 1."""
+        return len(self.history)
+
+    def absorb(self, log: Log) -> None:
+        """Begin with what others logged, or go on with it: rows of an `rd.Log` inform the estimates like told ones.
+
+        The log's candidates are the decisions, in their order, and its other loggers are those that the space names:
+        their densities are part of the mixture that weights are divided by. The log must say who acted. Rows are not
+        asked, so `record` has none of them; payoffs are mapped by the learner's range, not by the log's.
+        """
+        if self._per_decision or self.divergence == "per-step":
+            raise ParameterError(
+                "a log has no trajectories; take divergence='empirical' and weights='trajectory' to absorb it"
+            )
+        sources, low, high = np.zeros(self.space.sources, np.int64), np.inf, -np.inf
+        for rows in logged_rows(log, self.space):
+            sources += np.bincount(rows.sources, minlength=len(sources))
+            low, high = min(low, rows.payoffs.min()), max(high, rows.payoffs.max())
+        if self._scale.running:
+            self._widen(low, high)
+        elif not self._scale.clip:
+            self._scale.unit(low), self._scale.unit(high)  # refuses what is outside, before anything has changed
+        self.history.add_plays(sources)
+        for rows in logged_rows(log, self.space):
+            payoffs = map(self._scale.unit, rows.payoffs.tolist())
+            for source, log_density, payoff in zip(rows.sources.tolist(), rows.log_density, payoffs, strict=True):
+                self.history.add_counted(source, log_density, payoff)
+        self._close_opening(np.flatnonzero(self.history.plays[: self.space.size]))
+        self._estimates = None
+
+    def recommend(self) -> int:
+        """The decision with the best estimated value among those that the history knows, the first one of equals.
+
+        Where divergences are estimated, a `CoverageWarning` names policies that might be better and of which more than
+        a quarter has hardly been seen, by the missing mass 1 - mean min(M, ω).
+        """
+        best = super().recommend()
+        if not self.space.family.divergences_known:
+            estimates = self.estimates()
+            missing = 1.0 - estimates.coverage
+            rivals = (missing > MOST_MISSING) & (estimates.value + missing > estimates.value[best])
+            if rivals.any():
+                named = ", ".join(f"{k} ({missing[k]:.0%} unseen)" for k in np.flatnonzero(rivals)[:5])
+                more = "" if rivals.sum() <= 5 else f" and {rivals.sum() - 5} more"
+                warnings.warn(
+                    f"the history hardly covers decision {named}{more}: estimates say little of them, and decision "
+                    f"{best} may not be the best; play them, or policies more like them",
+                    CoverageWarning,
+                    stacklevel=2,
+                )
+        return best
 
     def opening(self) -> list[int]:
         """Remark 1: the decisions that some other one says nothing about, in index order; if there are none, x_1.
@@ -170,6 +289,12 @@ class SharedHistoryLearner(FiniteLearner):
     def _observe(self, decision: int, mediator: Any, payoff: float) -> None:
         self.history.append(decision, mediator, payoff)
 
+    def _widen(self, low: float, high: float) -> None:
+        self.history.rescale(*self._scale.widen(low, high))
+        if self.record.keep:
+            self._rescale(self._scale.units(self.record.payoffs))
+        self._estimates = None
+
     def _rescale(self, payoffs: Array) -> None:
         self.history.replace_payoffs(payoffs)
 
@@ -178,10 +303,11 @@ class SharedHistoryLearner(FiniteLearner):
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        record = self.record
-        self.history = SharedHistory.restore(
-            self.space, record.decisions, record.mediators, self._scale.units(record.payoffs), state["caches"]
-        )
+        record, nothing = self.record, np.empty(0, np.int64)
+        decisions, mediators = (record.decisions, record.mediators) if record.keep else (nothing, nothing)
+        payoffs = self._scale.units(record.payoffs) if record.keep else np.empty(0)
+        self.history = self._history_type().restore(self.space, decisions, mediators, payoffs, state["caches"])
+        self._close_opening(np.flatnonzero(self.history.plays[: self.space.size]))
 
 
 @dataclass(eq=False, kw_only=True)

@@ -70,7 +70,8 @@ class GridOptimist(BoxLearner):
         if not self.told:
             return self._point(self._grid[0] if self.first is None else self.first)
         table = self._rows.estimate(self._term(), self.history.log_mixture.array, self.history.payoffs.array)
-        index = table[kernels.VALUE] + self.bonus * table[kernels.WIDTH]
+        value = self._combined(table[kernels.VALUE], table[kernels.COVERAGE])
+        index = value + self.bonus * table[kernels.WIDTH]
         return self._point(self._grid[kernels.choose(index, table[kernels.LOG_EFFECTIVE], self._rng.random())])
 
     def _follow(self, sample: int) -> None:

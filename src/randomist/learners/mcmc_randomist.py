@@ -83,12 +83,13 @@ class MCMCRandomist(BoxLearner):
         if not self.told:  # nothing is known of any decision: all of the box is equally likely
             return _free_walk(start, normals, *self._bounds)
         a, term = self.perturbation_scale, self._term()
-        given = (start, normals, uniforms, *self._bounds, a, self._bias, term, history.arrays())
+        given = (start, normals, uniforms, *self._bounds, a, self._bias, term, history.arrays(), self._kind)
         coins = TABLE.upto(math.ceil(a * self.told) + 1)
         if self.density == "one-step":
             return one_step_chain(*given, coins)
         played = self._rows.estimate(term, history.log_mixture.array, history.payoffs.array)
-        values, log_effective = played[kernels.VALUE], played[kernels.LOG_EFFECTIVE]
+        values = self._combined(played[kernels.VALUE], played[kernels.COVERAGE])
+        log_effective = played[kernels.LOG_EFFECTIVE]
         return full_chain(*given, values, log_effective, self.exact, coins)
 
     def _follow(self, sample: int) -> None:

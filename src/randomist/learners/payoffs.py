@@ -46,9 +46,11 @@ class PayoffScale:
         """Recorded payoffs, one by one as `unit` maps them."""
         return (np.clip(payoffs, self.low, self.high) - self._origin) * self._factor
 
-    def widen(self, low: float, high: float) -> None:
-        """Let a running range include these payoffs."""
+    def widen(self, low: float, high: float) -> tuple[float, float]:
+        """Let a running range include these payoffs; what was mapped to y is now mapped to factor y + shift."""
+        origin, factor = self._origin, self._factor
         self._set(min(low, self.low), max(high, self.high))
+        return self._factor / factor, (origin - self._origin) * self._factor
 
     def _set(self, low: float, high: float) -> None:
         self.low, self.high = low, high

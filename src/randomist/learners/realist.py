@@ -9,7 +9,8 @@ import numpy as np
 
 from randomist.families.base import Array
 from randomist.history import Divergence, Estimates
-from randomist.learners.finite import Estimator, SharedHistoryLearner
+from randomist.importance.estimators import Estimator
+from randomist.learners.finite import SharedHistoryLearner
 from randomist.learners.settings import check_scale
 
 

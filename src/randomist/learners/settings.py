@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from randomist.errors import ParameterError
+from randomist.learners.payoffs import PayoffScale
 
 
 def check_scale(value: float, name: str = "perturbation_scale") -> None:
@@ -24,6 +25,15 @@ def check_choice(value: Any, choices: tuple[str, ...], name: str) -> None:
     """One of a few words."""
     if not isinstance(value, str) or value not in choices:
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def check_best_known(estimator: str, scale: PayoffScale) -> None:
+    """The optimistic estimate needs the best payoff there is."""
+    if estimator == "optimistic" and scale.unbounded:
+        raise ParameterError(
+            "the optimistic estimator needs to know the best payoff there is: give payoff_range=(low, high), or "
+            '"running" to learn it, instead of (-inf, inf)'
+        )
 
 
 def bias_factor(value: Any, estimator: str = "paper") -> float:

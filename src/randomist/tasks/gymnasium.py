@@ -269,11 +269,13 @@ def _horizon(horizon: int | None, spec: Any, id: str) -> int:
 
 
 def _box(size: int, low: Any, high: Any, std: Any) -> Box | None:
-    missing = [name for name, value in (("low", low), ("high", high), ("std", std)) if value is None]
-    if len(missing) == 3:
+    missing = [name for name, value in (("low", low), ("high", high)) if value is None]
+    if len(missing) == 2 and std is None:
         return None
     if missing:
-        raise ParameterError(f"a box needs low, high and std, {' and '.join(missing)} missing; give all three or none")
+        raise ParameterError(f"a box needs low and high, {' and '.join(missing)} missing; give both or none")
+    if std is None:
+        std = 0.1 * (np.asarray(high, dtype=np.float64) - np.asarray(low, dtype=np.float64))
     if np.shape(std) not in ((), (size,)):
         raise ShapeError(f"std must be a number or have shape ({size},), got {np.shape(std)}")
     return Box(Gaussian(std=np.broadcast_to(np.asarray(std, dtype=np.float64), (size,))), low, high)

@@ -150,7 +150,7 @@ def _check_running_range(make: MakeLearner, space: Space, rounds: int) -> None:
 
 
 def _check_bad_input_loses_nothing(make: MakeLearner, space: Space) -> None:
-    learner = make(space, seed=9)
+    learner = make(space, seed=9, payoff_range=(0.0, 1.0))
     _play(learner, 10)
     trial = learner.ask()
     before = learner.state()
@@ -167,7 +167,7 @@ def _check_bad_input_loses_nothing(make: MakeLearner, space: Space) -> None:
     for batch in (0, -1, 1.5):
         _assert_raises(RandomistError, lambda batch=batch: learner.ask(batch=batch))
     learner.tell(trial, 0.5)
-    clipping = make(space, seed=9, out_of_range="clip")
+    clipping = make(space, seed=9, payoff_range=(0.0, 1.0), out_of_range="clip")
     _play(clipping, 3, lambda _: 7.0)
     assert clipping.clipped == 3
     assert (clipping.record.payoffs == 7.0).all(), "clipped payoffs are recorded as they were told"

@@ -5,7 +5,7 @@ const root = document.documentElement;
 const api = "api/v1/";
 let data = JSON.parse(byId("data").textContent);
 const exported = data !== null;
-let token = null, scope = "read", plane = "0,1", stream = null, wanted = false, fetching = false;
+let ready = false, token = null, scope = "read", plane = "0,1", stream = null, wanted = false, fetching = false;
 
 function store(kind, key, value) {  // storage may be forbidden
   try {
@@ -21,7 +21,7 @@ function theme(choice) {
   const dark = choice === "dark" || (choice !== "light" && night.matches);
   root.dataset.theme = dark ? "dark" : "light";
   byId("theme").setAttribute("aria-pressed", String(dark));
-  if (data) draw();
+  if (ready && data) draw();
 }
 theme(store("localStorage", "theme"));
 night.addEventListener("change", () => theme(store("localStorage", "theme")));
@@ -349,5 +349,6 @@ if (exported) {
   else login();
 }
 // Charts come when the library has arrived; the tables do not wait for it.
+ready = true;
 if (exported) draw();
 addEventListener("load", () => { if (data) draw(); });

@@ -1,0 +1,1 @@
+"""What estimator, divergence, bias correction and learner each contribute: `python -m benchmarks.ablation`."""

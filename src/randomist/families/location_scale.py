@@ -1,0 +1,77 @@
+"""Gaussians whose spread is part of the decision: a point, and how far to look around it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from randomist.errors import ParameterError, ShapeError
+from randomist.families.base import Array, Family, check_order, finite_array
+from randomist.families.gaussian import _log_density, _log_renyi_1d
+
+
+@dataclass(frozen=True, eq=False)
+class LocationScale(Family):
+    """N(x, diag((s · unit)²)): the decision is (x_1, ..., x_d, s), a point and a scale > 0.
+
+    `unit` is the std at scale 1, a number (scalar mediators, decisions of shape (2,)) or of shape (d,).
+
+    >>> LocationScale(unit=[2.0, 20.0]).decision_shape
+    (3,)
+    """
+
+    unit: Array = 1.0  # type: ignore[assignment]
+    members: None = field(init=False, repr=False)
+    shape: tuple[int, ...] = field(init=False, repr=False)
+    _unit: Array = field(init=False, repr=False)  # (d,)
+
+    if TYPE_CHECKING:  # the field is an array; what may be given is anything that becomes one
+
+        def __init__(self, unit: ArrayLike = 1.0) -> None: ...
+
+    def __post_init__(self) -> None:
+        unit = finite_array(self.unit, "unit")
+        if unit.ndim > 1 or unit.size == 0:
+            raise ShapeError(f"unit must be a number or of shape (d,), got {unit.shape}")
+        if not (unit > 0).all():
+            raise ParameterError(f"unit must be > 0, got {unit}; it is the std at scale 1")
+        for name, value in (("unit", unit), ("members", None), ("shape", unit.shape), ("_unit", unit.reshape(-1))):
+            object.__setattr__(self, name, value)
+
+    @property
+    def decision_shape(self) -> tuple[int, ...]:
+        return (self._unit.size + 1,)
+
+    def sample(self, decisions: ArrayLike | None, rng: np.random.Generator) -> Array:
+        point, std = self._parameters(decisions)
+        return (point + std * rng.standard_normal(point.shape)).reshape(-1, *self.shape)
+
+    def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
+        point, std = self._parameters(decisions)
+        log_peak = -np.log(std).sum(axis=1) - 0.5 * math.log(2 * math.pi) * std.shape[1]
+        density: Array = _log_density(point, std, log_peak, self._rows(mediators))
+        return density
+
+    def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:
+        order = check_order(order)
+        point_p, std_p = self._parameters(decisions)
+        point_q, std_q = self._parameters(others)
+        total = np.zeros((len(point_p), len(point_q)))
+        for d in range(point_p.shape[1]):  # independent dimensions add
+            with np.errstate(over="ignore"):
+                difference = point_p[:, None, d] - point_q[None, :, d]
+            total += _log_renyi_1d(difference, std_p[:, None, d], std_q[None, :, d], order)
+        return total
+
+    def _parameters(self, decisions: ArrayLike | None) -> tuple[Array, Array]:
+        """Points (n, d) and stds (n, d) of the decisions."""
+        if decisions is None:
+            raise ParameterError("a LocationScale has no list of members; name the decisions")
+        rows = self._decision_rows(decisions)
+        if not (rows[:, -1] > 0).all():
+            raise ParameterError(f"the scale, the last entry of a decision, must be > 0, got {rows[:, -1].min()}")
+        return np.ascontiguousarray(rows[:, :-1]), rows[:, -1:] * self._unit

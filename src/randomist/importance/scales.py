@@ -1,0 +1,70 @@
+"""Estimates from Gaussians of many scales: each play has its own point and its own std, the same in every dimension.
+
+Coordinates are such that the box is the unit cube. log p(z) = -|z - x|²/(2 s²) - d log s up to a constant that cancels.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from randomist.importance.continuum import log_add, squared_distance
+
+Array: TypeAlias = NDArray[np.float64]
+
+FAR = 30.0  # nats below the largest weight of a point: too little to matter
+
+
+@numba.njit(cache=True)
+def _log_density(mediators: Array, i: int, points: Array, scales: Array, j: int) -> float:
+    scale = scales[j]
+    exponent = -0.5 * squared_distance(mediators, i, points, j) / (scale * scale)
+    return float(exponent - points.shape[1] * math.log(scale))
+
+
+@numba.njit(cache=True)
+def add_play(mediators: Array, log_mixture: Array, told: int, points: Array, scales: Array, j: int) -> None:
+    """Play number j: log Σ_j p_j(z_i) gains its density at every told mediator."""
+    for i in range(told):
+        log_mixture[i] = log_add(log_mixture[i], _log_density(mediators, i, points, scales, j))
+
+
+@numba.njit(cache=True)
+def mixture_at(mediators: Array, i: int, points: Array, scales: Array, used: int) -> float:
+    """log Σ_j p_j(z_i) over the first `used` plays."""
+    total = -math.inf
+    for j in range(used):
+        total = log_add(total, _log_density(mediators, i, points, scales, j))
+    return total
+
+
+@numba.njit(cache=True)
+def weighted_means(
+    points: Array, scale: float, mediators: Array, log_mixture: Array, payoffs: Array, told: int
+) -> tuple[Array, Array, Array]:
+    """Σ ω y / Σ ω, how many samples share the weight, (Σ ω)²/Σ ω², and log Σ ω/m, at points of one scale: O(n t d).
+
+    (n, d) -> (n,), (n,), (n,)
+    """
+    n, d = points.shape
+    mean, shared, log_coverage = np.empty(n), np.empty(n), np.empty(n)
+    log_weight = np.empty(told)
+    rate, log_volume = -0.5 / (scale * scale), d * math.log(scale)
+    for k in range(n):
+        largest = -math.inf
+        for i in range(told):
+            log_weight[i] = rate * squared_distance(mediators, i, points, k) - log_volume - log_mixture[i]
+            largest = max(largest, log_weight[i])
+        total = squares = weighted = 0.0
+        for i in range(told):
+            if log_weight[i] > largest - FAR:
+                weight = math.exp(log_weight[i] - largest)
+                total += weight
+                squares += weight * weight
+                weighted += weight * payoffs[i]
+        mean[k], shared[k], log_coverage[k] = weighted / total, total * total / squares, largest + math.log(total)
+    return mean, shared, log_coverage

@@ -1,0 +1,3 @@
+"""placeholder"""
+from randomist.history import SharedHistory
+class PerDecisionHistory(SharedHistory): ...

@@ -1,0 +1,2 @@
+"""placeholder"""
+PolicyLike = object

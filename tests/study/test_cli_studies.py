@@ -1,0 +1,116 @@
+"""`randomist study` and `randomist serve`: JSON out, exit codes, and a shell script as a worker."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import randomist as rd
+
+COMMAND = Path(sys.executable).with_name("randomist")
+SPACE = '{"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1, 2], "std": 2}}'
+
+
+def call(*arguments, cwd, check=True, env=None):
+    done = subprocess.run(
+        [COMMAND, "study", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, env=os.environ | (env or {})
+    )
+    if check:
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+    return done
+
+
+def test_a_shell_script_as_a_worker(tmp_path):
+    storage = {"RANDOMIST_STORAGE": "sqlite:///mine.db"}
+    made = call("create", "car", "--space", SPACE, "--set", "seed=3", cwd=tmp_path, env=storage)
+    assert made == {"name": "car", "learner": "Randomist", "storage": "sqlite:///mine.db"}
+    twin = rd.create_study("twin", rd.Randomist(rd.Finite(rd.Gaussian([0, 1, 2], 2)), seed=3),
+                           storage=f"sqlite:///{tmp_path}/mine.db")  # fmt: skip
+    first = call("ask", "car", "--worker", "rig", cwd=tmp_path, env=storage)
+    assert first == dict(zip(("id", "decision", "mediator"), twin.ask(), strict=True))
+    assert call("ask", "car", "--worker", "rig", "--resume", cwd=tmp_path, env=storage) == first, "after a crash"
+    for _ in range(2):
+        assert call("tell", "car", 0, 0.5, cwd=tmp_path, env=storage) == {"id": 0, "state": "told"}
+    two = call("ask", "car", "--batch", 2, cwd=tmp_path, env=storage)
+    assert [trial["id"] for trial in two] == [1, 2]
+    assert call("tell", "car", 1, "--fail", "hot", cwd=tmp_path, env=storage) == {"id": 1, "state": "failed"}
+    shown = call("show", "car", cwd=tmp_path, env=storage)
+    assert (shown["asked"], shown["told"], shown["failed"], len(shown["pending"])) == (3, 1, 1, 1)
+    assert shown["average_payoff"] == 0.5
+    assert len(shown["estimates"]["value"]) == 3
+    assert call("show", cwd=tmp_path, env=storage) == {"studies": ["car", "twin"]}
+    files = ["--html", "a/car.html", "--csv", "car.csv", "--jsonl", "car.jsonl"]
+    call("export", "car", *files, cwd=tmp_path, env=storage)
+    assert (tmp_path / "a/car.html").read_text().startswith("<!DOCTYPE html>")
+    assert len((tmp_path / "car.csv").read_text().splitlines()) == 4
+    assert json.loads((tmp_path / "car.jsonl").read_text().splitlines()[1])["reason"] == "hot"
+    assert call("upgrade", cwd=tmp_path, env=storage) == {"from": 1, "to": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["ask", "car"], "does not exist"),
+        (["create", "../x", "--space", SPACE], "a study's name"),
+        (["create", "car"], "--space or --task"),
+        (["create", "car", "--space", "{"], "--space must be JSON"),
+        (["create", "car", "--space", '{"kind": "Ball"}'], "a kind, one of Finite, Box, Grid"),
+        (["create", "car", "--space", SPACE, "--storage", "redis://x"], "no storage is known"),
+    ],
+)
+def test_errors_are_one_line(arguments, words, tmp_path):
+    done = call(*arguments, cwd=tmp_path, check=False)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_serve_starts_prints_tokens_and_ends_politely(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    call("create", "car", "--task", "mountain-car", "--learner", "pgpe", cwd=tmp_path)
+    service = subprocess.Popen(
+        [COMMAND, "serve", "--storage", "sqlite:///studies.db", "--port", str(port)],
+        cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        tokens = {}
+        for line in service.stderr:
+            if line.startswith("token for "):
+                scope, _, token = line.removeprefix("token for ").partition(": ")
+                tokens[scope] = token.strip()
+            if "Uvicorn running on http://127.0.0.1" in line:
+                break
+        from randomist.study.client import Client
+
+        with Client(f"http://127.0.0.1:{port}", tokens["work"]) as client:
+            study = client.study("car")
+            study.tell(study.ask(), 50.0)
+        service.send_signal(signal.SIGTERM)
+        started = time.monotonic()
+        assert service.wait(30) in (0, -signal.SIGTERM)
+        assert time.monotonic() - started < 15
+    finally:
+        service.kill()
+        service.stderr.close()
+        service.wait()
+    assert rd.load_study("car", storage=f"sqlite:///{tmp_path}/studies.db").told == 1
+
+
+def test_help_helps(tmp_path):
+    for words in (["study", "--help"], ["study", "ask", "--help"], ["serve", "--help"]):
+        done = subprocess.run([COMMAND, *words], capture_output=True, text=True)
+        assert done.returncode == 0
+        assert "Usage" in done.stdout
+    assert "Example" in done.stdout
