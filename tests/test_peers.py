@@ -115,6 +115,31 @@ def test_methods_find_a_better_policy_than_the_start(id: str) -> None:
         assert bowl(found) > min(bowl(problem.parameters(problem.start(seed))), -0.1)
 
 
+@PARAMETRIZED
+def test_episodes_abreast_and_a_longer_budget_change_no_payoff(id: str) -> None:
+    method, problem = installed(id), replace(PROBLEMS["pendulum"], make=short_pendulum)
+    one_by_one = method(replace(problem, abreast=False), 70, 4, **QUICK.get(id, {}))
+    abreast, longer = (method(problem, episodes, 4, **QUICK.get(id, {})) for episodes in (70, 90))
+    np.testing.assert_array_equal(abreast.payoffs, one_by_one.payoffs)
+    np.testing.assert_array_equal(abreast.parameters, one_by_one.parameters)
+    np.testing.assert_array_equal(longer.payoffs[:70], one_by_one.payoffs)
+
+
+def short_pendulum() -> rd.Task:
+    return rd.task("gym:Pendulum-v1", policy="linear-bias", horizon=20)
+
+
+def test_what_is_announced_is_played() -> None:
+    def fickle(start: Array, start_payoff: float, rng: np.random.Generator) -> Search:
+        points = rng.uniform(size=(3, start.size))
+        yield Play(points[0], start, points[[0, 1]])
+        yield Play(points[2], start)
+
+    problem = replace(recorded()[0], abreast=True)
+    with pytest.raises(RuntimeError, match="fickle plays another point"):
+        Method("fickle", "fickle", fickle)(problem, 5, 0)
+
+
 def test_a_budget_of_no_episodes_is_refused() -> None:
     with pytest.raises(ValueError, match="episodes must be >= 1"):
         METHODS["random-search"](recorded()[0], 0, 0)
@@ -225,19 +250,20 @@ def result(payoffs: Array, true_return: float, **job: Any) -> Result:
 def test_the_table_shows_averages_over_all_episodes_with_t_intervals() -> None:
     rng = np.random.default_rng(0)
     runs = [result(rng.normal(seed, size=320), 10.0 * seed, seed=seed) for seed in range(4)]
-    row = table.summarise("LQG", "ARS", runs)
+    row = table.summarise("LQG", "ARS", runs, [100, 300, 320, 500])
     for k, mark in enumerate((100, 300, 320)):
         sample = [float(np.mean(run.payoffs[:mark])) for run in runs]
         low, high = stats.t.interval(0.95, 3, np.mean(sample), stats.sem(sample))
         np.testing.assert_allclose((row.mean[k] - row.half[k], row.mean[k] + row.half[k]), (low, high))
+    assert np.isnan(row.mean[3])
     assert row.mean[-1] == 15.0
 
 
-def test_the_columns_end_with_the_budget() -> None:
-    assert table.columns(50) == [50]
-    assert table.columns(500) == [100, 300, 500]
-    assert table.columns(2500) == [100, 300, 500, 1000, 2500]
-    assert table.columns(1200) == [100, 300, 500, 1000, 1200]
+def test_the_columns_end_with_the_largest_budget() -> None:
+    assert table.columns([50]) == [50]
+    assert table.columns([500]) == [100, 300, 500]
+    assert table.columns([300, 2500, 1000]) == [100, 300, 500, 1000, 2500]
+    assert table.columns([1200, 40]) == [40, 100, 300, 500, 1000, 1200]
 
 
 def test_the_best_of_each_column_is_marked_within_its_task() -> None:
@@ -245,20 +271,27 @@ def test_the_best_of_each_column_is_marked_within_its_task() -> None:
         table.Row("A", "one", np.array([1.0, 5.0]), np.array([0.5, 0.0])),
         table.Row("A", "two", np.array([2.0, -5.0]), np.array([0.25, 1.0])),
         table.Row("B", "one", np.array([-30.0, 0.123]), np.array([1.0, 0.1])),
+        table.Row("C", "one", np.array([np.nan, 1.0]), np.array([np.nan, 0.1])),
     ]
-    lines = table.markdown(rows, 60, {"A": 1, "B": 2}).splitlines()
+    lines = table.markdown(rows, [60], {"A": 1, "B": 2, "C": 0}).splitlines()
     assert lines == [
         "| task | method | 60 | recommended |",
         "|---|---|---|---|",
         "| A | one | 1.0 ± 0.5 | **5.0 ± 0.0** |",
         "| A | two | **2.0 ± 0.2** | -5.0 ± 1.0 |",
         "| B | one | **-30.00 ± 1.00** | **0.12 ± 0.10** |",
+        "| C | one | – | **1 ± 0** |",
     ]
 
 
+def test_the_settings_have_a_row_for_each_method_that_has_any() -> None:
+    used = {"one": {"A": {"x": 0.1, "y": 2}, "B": {"x": 0.2}}, "two": {"A": {}, "B": {}}}
+    assert table.settings_markdown(used).splitlines()[2:] == ["| one | x 0.1, y 2 | x 0.2 |"]
+
+
 def test_a_single_run_has_no_interval() -> None:
-    row = table.summarise("LQG", "ARS", [result(np.arange(4.0), 2.0)])
-    assert table.markdown([row], 4, {"LQG": 1}).splitlines()[-1] == "| LQG | ARS | **1.5** | **2.0** |"
+    row = table.summarise("LQG", "ARS", [result(np.arange(4.0), 2.0)], [4])
+    assert table.markdown([row], [4], {"LQG": 1}).splitlines()[-1] == "| LQG | ARS | **1.5** | **2.0** |"
 
 
 # Results on disk.
@@ -314,7 +347,7 @@ def test_finished_runs_are_not_done_again_and_changed_settings_are(
 def test_every_method_is_tuned_with_equal_effort() -> None:
     for method in METHODS.values():
         distinct = {tuple(sorted(settings.items())) for settings in method.grid}
-        assert len(distinct) == (1 if method.id == "random-search" else 4)
+        assert len(distinct) == (1 if method.id == "random-search" else 6)
 
 
 def test_tuning_uses_no_seed_that_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,18 +356,17 @@ def test_tuning_uses_no_seed_that_is_reported(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(tuning, "_average", lambda job: seeds.append(job.seed) or job.settings["points"] + job.seed)
     scores = tuning.tune(PROBLEMS["lqg"], METHODS["explore-then-commit"], 300, 3)
     assert set(seeds) == {1000, 1001, 1002}
-    assert scores == [1011.0, 1006.0, 1021.0, 1031.0]
-    assert choices.parser("", 1000, 10).parse_args([]).seeds < min(seeds)
+    assert scores == [1001.0 + settings["points"] for settings in METHODS["explore-then-commit"].grid]
+    assert choices.parser("", 10).parse_args([]).seeds < min(seeds)
 
 
 def test_the_chosen_settings_are_of_the_grid_and_survive_the_file(tmp_path: Path) -> None:
     tuned = choices.chosen()
     for task, entries in tuned.items():
         assert task in PROBLEMS
-        assert entries["command"].startswith("python -m benchmarks.peers.tuning")
         for id, entry in entries.items():
-            if id != "command":
-                assert entry["settings"] in METHODS[id].grid
+            assert entry["settings"] in METHODS[id].grid
+            assert (entry["episodes"], entry["seeds"]) == PROBLEMS[task].tuning
     choices.write(tuned, tmp_path / "settings.toml")
     assert choices.chosen(tmp_path / "settings.toml") == tuned
     assert choices.settings_for(PROBLEMS["swimmer"], METHODS["ars"], {}) == (METHODS["ars"].grid[0], False)
@@ -350,6 +382,7 @@ def test_the_command_prints_a_table_and_skips_what_is_not_installed(
     command.main([*given, "--out", str(tmp_path)])
     printed = capsys.readouterr().out
     assert "skipped method cma-es: not installed: no_such_package" in printed
+    assert "| ARS | step " in printed
     lines = [line for line in printed.splitlines() if line.startswith("| LQG")]
     assert [line.split(" | ")[1] for line in lines] == ["random search", "ARS"]
     assert (tmp_path / "peers.png").stat().st_size > 10_000

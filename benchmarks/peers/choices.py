@@ -15,12 +15,12 @@ from benchmarks.peers.search import Method
 SETTINGS = Path(__file__).with_name("settings.toml")
 
 
-def parser(description: str, episodes: int, seeds: int) -> argparse.ArgumentParser:
+def parser(description: str, seeds: int | None) -> argparse.ArgumentParser:
     """The arguments that the commands share."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--tasks", nargs="+", choices=list(PROBLEMS), default=list(PROBLEMS), metavar="TASK")
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS), metavar="METHOD")
-    parser.add_argument("--episodes", type=_positive, default=episodes)
+    parser.add_argument("--episodes", type=_positive, help="of every run; each task has its own default")
     parser.add_argument("--seeds", type=_positive, default=seeds)
     parser.add_argument("--jobs", type=_positive, default=1, help="processes")
     return parser
@@ -43,7 +43,7 @@ def available(arguments: argparse.Namespace) -> tuple[list[Problem], list[Method
 
 
 def chosen(path: Path = SETTINGS) -> dict[str, Any]:
-    """By task: the command that tuned it, and for each method its settings and average return."""
+    """By task and method: the settings, their average return, and the episodes and seeds that it is over."""
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
@@ -55,13 +55,13 @@ def settings_for(problem: Problem, method: Method, tuned: dict[str, Any]) -> tup
 
 def write(tuned: dict[str, Any], path: Path = SETTINGS) -> None:
     """As TOML: numbers, text and tables of numbers are all there is."""
-    lines = ["# Written by benchmarks.peers.tuning; `command` is what made the entries of a task.", ""]
+    lines = ["# Written by `python -m benchmarks.peers.tuning`.", ""]
     for task, entries in tuned.items():
-        lines += [f"[{task}]", f'command = "{entries["command"]}"']
+        lines.append(f"[{task}]")
         for method, entry in entries.items():
-            if method != "command":
-                pairs = ", ".join(f"{key} = {value}" for key, value in entry["settings"].items())
-                lines.append(f"{method} = {{ settings = {{ {pairs} }}, average = {entry['average']} }}")
+            pairs = ", ".join(f"{key} = {value}" for key, value in entry["settings"].items())
+            rest = ", ".join(f"{key} = {value}" for key, value in entry.items() if key != "settings")
+            lines.append(f"{method} = {{ settings = {{ {pairs} }}, {rest} }}")
         lines.append("")
     path.write_text("\n".join(lines), encoding="utf-8")
 

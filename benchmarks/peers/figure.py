@@ -11,8 +11,8 @@ from benchmarks.peers.results import Result
 from randomist.experiments.comparison import mean_interval
 
 # Okabe and Ito's colours, which the colour-blind can tell apart, and line styles for those who print in grey.
-COLOURS = ("#7f7f7f", "#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-STYLES = (":", "--", "-", "-", "-.", "--", "-.", ":")
+COLOURS = ("#7f7f7f", "#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255")
+STYLES = (":", "--", "-", "-", "-.", "--", "-.", ":", "-")
 SKIPPED = 9  # episodes before the curves begin: the average of so few says nothing, and its intervals hide the rest
 
 

@@ -37,6 +37,10 @@ class Problem:
     worst: float  # what an episode counts whose parameters, states or rewards are not finite
     decimals: int = 1  # that a table prints
     needs: tuple[str, ...] = ()  # packages
+    episodes: int = 2500  # of a reported run
+    tuning: tuple[int, int] = (300, 4)  # episodes and seeds of a tuning run
+    fresh: int = 100  # episodes behind a true return
+    abreast: bool = False  # whether many episodes at once return what they would one by one, and sooner
 
     @cached_property
     def task(self) -> rd.Task:
@@ -59,9 +63,9 @@ class Problem:
         returns = self.task.payoff(parameters[:, 0] if self.dimension == 1 else parameters, rng)
         return np.where(np.isfinite(returns), returns, self.worst)
 
-    def true_return(self, parameters: Array, seed: int, episodes: int = 100) -> float:
+    def true_return(self, parameters: Array, seed: int) -> float:
         """The mean of fresh episodes, which are the same for every method of a seed."""
-        return float(self.returns(np.tile(parameters, (episodes, 1)), generator(seed, FRESH)).mean())
+        return float(self.returns(np.tile(parameters, (self.fresh, 1)), generator(seed, FRESH)).mean())
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "task"}  # each process makes its own
@@ -100,13 +104,14 @@ _MOUNTAIN_CAR = np.array([-1.0, 0.0]), np.array([1.0, 20.0])
 
 # The worst of Mountain Car is 999 steps of the largest action in the box, |a| = 1.2 + 20 * 0.07, at 0.1 a² each; that
 # of Pendulum is 200 steps hanging down at full speed and torque. Swimmer has none: this is far below its returns.
+# MuJoCo's episodes are dear, a good one of InvertedPendulum or any of Swimmer being 1,000 steps: hence fewer of them.
 PROBLEMS = {
     problem.id: problem
     for problem in (
         Problem("lqg", "LQG", _lqg, *_box(-1.0, 1.0, 1), worst=0.0, decimals=3),
         Problem("mountain-car", "Mountain Car", _mountain_car, *_MOUNTAIN_CAR, worst=-676.0),
         Problem("cartpole", "Cartpole", _cartpole, *_CARTPOLE, worst=0.0),
-        Problem("pendulum", "Pendulum", _pendulum, *_box(-5.0, 5.0, 4), worst=-3255.0),
+        Problem("pendulum", "Pendulum", _pendulum, *_box(-5.0, 5.0, 4), worst=-3255.0, abreast=True),
         Problem(
             "inverted-pendulum",
             "InvertedPendulum",
@@ -114,7 +119,21 @@ PROBLEMS = {
             *_box(-5.0, 5.0, 4),
             worst=0.0,
             needs=("mujoco",),
+            episodes=1000,
+            tuning=(200, 3),
+            abreast=True,
         ),
-        Problem("swimmer", "Swimmer", _swimmer, *_box(-1.0, 1.0, 16), worst=-1000.0, needs=("mujoco",)),
+        Problem(
+            "swimmer",
+            "Swimmer",
+            _swimmer,
+            *_box(-1.0, 1.0, 16),
+            worst=-1000.0,
+            needs=("mujoco",),
+            episodes=300,
+            tuning=(100, 2),
+            fresh=20,
+            abreast=True,
+        ),
     )
 }

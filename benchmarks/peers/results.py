@@ -1,6 +1,8 @@
 """Runs on disk: one Parquet file each, written at once and whole. A run that is there is not run again.
 
 The name of a file holds all that its content depends on but the code: task, method, episodes, settings and seed.
+Episodes are among them because what is recommended depends on when it is asked; the returns of a longer run begin with
+those of a shorter one.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ The loop, not the method, counts episodes, plays the start first and keeps point
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -20,9 +21,11 @@ class Play(NamedTuple):
 
     point: Array  # (d,)
     recommended: Array | Callable[[], Array]  # (d,), or what computes it, where that is dear
+    ahead: Array | None = None  # this point and those sure to follow it, whatever they return  (n, d)
 
 
 Search = Generator[Play, float, None]
+ABREAST = 32  # episodes at once, at most
 
 
 class Trace(NamedTuple):
@@ -57,15 +60,21 @@ class Method:
         rng = generator(seed, EPISODES)
         start = problem.start(seed)
 
-        def episode(point: Array) -> float:
-            return float(problem.returns(problem.parameters(point)[None], rng)[0])
+        def played(points: Array) -> list[tuple[Array, float]]:
+            return list(zip(points, problem.returns(problem.parameters(points), rng).tolist(), strict=True))
 
-        payoffs = [episode(start)]
+        payoffs = [played(start[None])[0][1]]
         search = self.search(start.copy(), payoffs[0], generator(seed, SEARCH), **settings)
-        play = next(search)
-        for _ in range(episodes - 1):
-            payoffs.append(episode(play.point))
-            play = search.send(payoffs[-1])
+        play, known = next(search), deque[tuple[Array, float]]()
+        while len(payoffs) < episodes:
+            if not known:
+                points = play.ahead if problem.abreast and play.ahead is not None else play.point[None]
+                known.extend(played(points[: min(ABREAST, episodes - len(payoffs))]))
+            point, payoff = known.popleft()
+            if not np.array_equal(point, play.point, equal_nan=True):
+                raise RuntimeError(f"{self.id} plays another point than it had announced")
+            payoffs.append(payoff)
+            play = search.send(payoff)
         recommended = play.recommended() if callable(play.recommended) else play.recommended
         search.close()
         return Trace(np.array(payoffs), problem.parameters(recommended))
@@ -74,15 +83,16 @@ class Method:
 def play_all(points: Array, recommended: Array) -> Generator[Play, float, Array]:
     """Play points one after the other: `payoffs = yield from play_all(points, recommended)`.  (n, d) -> (n,)"""
     payoffs = []
-    for point in points:
-        payoffs.append((yield Play(point, recommended)))
+    for k, point in enumerate(points):
+        payoffs.append((yield Play(point, recommended, points[k:])))
     return np.array(payoffs)
 
 
 def commit(point: Array) -> Search:
     """Play one point from now on."""
+    ahead = np.tile(point, (ABREAST, 1))
     while True:
-        yield Play(point, point)
+        yield Play(point, point, ahead)
 
 
 def reevaluate(points: Array, payoffs: Array, keep: int, again: int) -> Generator[Play, float, Array]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,10 @@ MARKS = (100, 300, 500, 1000, 2500)  # episodes
 
 @dataclass(frozen=True)
 class Row:
-    """Means over runs and half-widths of Student's t intervals (NaN for a single run), one entry per column."""
+    """Means over runs and half-widths of Student's t intervals (NaN for a single run), one entry per column.
+
+    A mean of NaN is of more episodes than the task has.
+    """
 
     task: str
     method: str
@@ -24,22 +28,24 @@ class Row:
     half: Array
 
 
-def columns(episodes: int) -> list[int]:
-    """The numbers of episodes that the table shows: the marks up to the budget, and the budget itself."""
-    return sorted({mark for mark in MARKS if mark < episodes} | {episodes})
+def columns(budgets: Iterable[int]) -> list[int]:
+    """The numbers of episodes that the table shows: every budget, and the marks below the largest."""
+    budgets = set(budgets)
+    return sorted({mark for mark in MARKS if mark < max(budgets)} | budgets)
 
 
-def summarise(task: str, method: str, runs: Sequence[Result]) -> Row:
+def summarise(task: str, method: str, runs: Sequence[Result], marks: Sequence[int]) -> Row:
     """All runs of a method on a task as one row."""
-    marks = np.array(columns(len(runs[0].payoffs))) - 1
-    samples = np.array([[*run.average[marks], run.true_return] for run in runs])  # (runs, marks + 1)
-    mean, half = mean_interval(samples)
+    reached = [mark <= len(runs[0].payoffs) for mark in marks]
+    last = np.where(reached, marks, 1) - 1
+    samples = np.array([[*np.where(reached, run.average[last], np.nan), run.true_return] for run in runs])
+    mean, half = mean_interval(samples)  # (runs, marks + 1) -> (marks + 1,)
     return Row(task, method, mean, half if len(runs) > 1 else np.full_like(half, np.nan))
 
 
-def markdown(rows: Sequence[Row], episodes: int, decimals: Mapping[str, int]) -> str:
+def markdown(rows: Sequence[Row], marks: Sequence[int], decimals: Mapping[str, int]) -> str:
     """One table of all tasks; the best mean of a task in each column is bold, and so are its ties as printed."""
-    heads = ["task", "method", *(f"{mark:,}" for mark in columns(episodes)), "recommended"]
+    heads = ["task", "method", *(f"{mark:,}" for mark in marks), "recommended"]
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for row in rows:
         digits = decimals[row.task]
@@ -47,6 +53,17 @@ def markdown(rows: Sequence[Row], episodes: int, decimals: Mapping[str, int]) ->
         cells = []
         for mean, half, top in zip(row.mean, row.half, best, strict=True):
             text = f"{mean:.{digits}f}" + ("" if np.isnan(half) else f" ± {half:.{digits}f}")
-            cells.append(f"**{text}**" if f"{mean:.{digits}f}" == f"{top:.{digits}f}" else text)
+            bold = f"{mean:.{digits}f}" == f"{top:.{digits}f}"
+            cells.append("–" if np.isnan(mean) else f"**{text}**" if bold else text)
         lines.append(f"| {' | '.join([row.task, row.method, *cells])} |")
+    return "\n".join(lines)
+
+
+def settings_markdown(used: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+    """What methods were set to, by title of method, then of task; methods without settings have no row."""
+    tasks = list(dict.fromkeys(task for by_task in used.values() for task in by_task))
+    lines = [f"| method | {' | '.join(tasks)} |", f"|{'---|' * (len(tasks) + 1)}"]
+    for method, by_task in used.items():
+        cells = [", ".join(f"{key} {value}" for key, value in by_task[task].items()) for task in tasks]
+        lines += [f"| {' | '.join([method, *cells])} |"] if any(cells) else []
     return "\n".join(lines)

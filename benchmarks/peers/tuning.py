@@ -1,12 +1,10 @@
-"""Equal effort for every method: its four settings on each task, on seeds that are not reported; the best is kept.
+"""Equal effort for every method: its six settings on each task, on seeds that are not reported; the best is kept.
 
-`python -m benchmarks.peers.tuning --tasks lqg` writes `settings.toml`. The best has the largest average return over all
-episodes of all tuning seeds, which is also what the table reports.
+`python -m benchmarks.peers.tuning` writes `settings.toml`, with the episodes and seeds that each task has for it. The
+best has the largest average return over all episodes of all tuning seeds, which is also what the table reports.
 """
 
 from __future__ import annotations
-
-import sys
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -21,19 +19,24 @@ FIRST_SEED = 1000
 
 
 def main(given: list[str] | None = None) -> None:
-    given = sys.argv[1:] if given is None else given
-    arguments = parser("Tune every method on every task, with equal effort.", episodes=300, seeds=3).parse_args(given)
+    arguments = parser("Tune every method on every task, with equal effort.", seeds=None).parse_args(given)
     problems, methods = available(arguments)
     tuned = chosen()
     for problem in problems:
+        episodes, seeds = arguments.episodes or problem.tuning[0], arguments.seeds or problem.tuning[1]
         entry = tuned.setdefault(problem.id, {})
-        entry["command"] = " ".join(["python -m benchmarks.peers.tuning", *given])
         for method in methods:
             if len(method.grid) == 1:
                 continue
-            scores = tune(problem, method, arguments.episodes, arguments.seeds, arguments.jobs)
+            scores = tune(problem, method, episodes, seeds, arguments.jobs)
             best = int(np.argmax(scores))
-            entry[method.id] = {"settings": method.grid[best], "average": round(scores[best], problem.decimals)}
+            average = round(scores[best], problem.decimals)
+            entry[method.id] = {
+                "settings": method.grid[best],
+                "average": average,
+                "episodes": episodes,
+                "seeds": seeds,
+            }
             print(f"{problem.id} {method.id}: {method.grid[best]} of {np.round(scores, problem.decimals)}", flush=True)
             write(tuned)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks.peers.methods import ars, bayes, cma, direct, hyperpolicy, pgpe
+from benchmarks.peers.methods import ars, auto, bayes, cma, direct, hyperpolicy, pgpe
 from benchmarks.peers.search import Method
 
-# Four settings each: equal effort in tuning. Random search has nothing to tune.
+# Six settings each, the default first: equal effort in tuning. Random search has nothing to tune. A new method is a
+# file here and an entry below.
 METHODS = {
     method.id: method
     for method in (
@@ -14,17 +15,20 @@ METHODS = {
             "explore-then-commit",
             "explore, then commit",
             direct.explore_then_commit,
-            ({"points": 10}, {"points": 5}, {"points": 20}, {"points": 30}),
+            ({"points": 10}, {"points": 3}, {"points": 5}, {"points": 20}, {"points": 30}, {"points": 50}),
         ),
+        Method("auto", "Auto", auto.auto),
         Method(
             "mcmc-randomist",
             "MCMC-RANDOMIST",
             hyperpolicy.mcmc_randomist,
             (
                 {"std": 0.1, "perturbation_scale": 0.1},
-                {"std": 0.1, "perturbation_scale": 1.1},
-                {"std": 0.05, "perturbation_scale": 0.1},
                 {"std": 0.2, "perturbation_scale": 0.1},
+                {"std": 0.3, "perturbation_scale": 0.1},
+                {"std": 0.4, "perturbation_scale": 0.1},
+                {"std": 0.2, "perturbation_scale": 0.01},
+                {"std": 0.2, "perturbation_scale": 1.1},
             ),
         ),
         Method(
@@ -32,17 +36,26 @@ METHODS = {
             "ARS",
             ars.ars,
             (
-                {"step": 0.1, "noise": 0.1},
-                {"step": 0.05, "noise": 0.05},
-                {"step": 0.2, "noise": 0.2},
+                {"step": 0.1, "noise": 0.1, "directions": 4, "top": 2},
                 {"step": 0.1, "noise": 0.1, "directions": 2, "top": 1},
+                {"step": 0.2, "noise": 0.1, "directions": 2, "top": 1},
+                {"step": 0.05, "noise": 0.1, "directions": 2, "top": 1},
+                {"step": 0.05, "noise": 0.05, "directions": 1, "top": 1},
+                {"step": 0.02, "noise": 0.05, "directions": 2, "top": 1},
             ),
         ),
         Method(
             "cma-es",
             "CMA-ES",
             cma.cma_es,
-            ({"sigma": 0.2}, {"sigma": 0.1}, {"sigma": 0.4}, {"sigma": 0.2, "populations": 2}),
+            (
+                {"sigma": 0.2},
+                {"sigma": 0.05},
+                {"sigma": 0.1},
+                {"sigma": 0.4},
+                {"sigma": 0.6},
+                {"sigma": 0.2, "populations": 2},
+            ),
             needs=("cmaes",),
         ),
         Method(
@@ -50,10 +63,12 @@ METHODS = {
             "PGPE, ClipUp",
             pgpe.pgpe_clipup,
             (
-                {"std": 0.1, "step": 0.1},
-                {"std": 0.2, "step": 0.1},
-                {"std": 0.2, "step": 0.2},
+                {"std": 0.1, "step": 0.1, "population": 8},
                 {"std": 0.1, "step": 0.1, "population": 4},
+                {"std": 0.2, "step": 0.2, "population": 4},
+                {"std": 0.2, "step": 0.1, "population": 4},
+                {"std": 0.2, "step": 0.05, "population": 4},
+                {"std": 0.2, "step": 0.02, "population": 4},
             ),
             needs=("torch", "evotorch"),
         ),
@@ -63,9 +78,11 @@ METHODS = {
             bayes.tpe,
             (
                 {"explore": 40, "again": 3},
+                {"explore": 10, "again": 3},
                 {"explore": 20, "again": 3},
                 {"explore": 80, "again": 3},
-                {"explore": 80, "again": 5},
+                {"explore": 20, "again": 2},
+                {"explore": 40, "again": 5},
             ),
             needs=("optuna",),
         ),
@@ -77,7 +94,9 @@ METHODS = {
                 {"explore": 40, "again": 3},
                 {"explore": 20, "again": 3},
                 {"explore": 60, "again": 3},
-                {"explore": 60, "again": 5},
+                {"explore": 80, "again": 3},
+                {"explore": 40, "again": 2},
+                {"explore": 40, "again": 5},
             ),
             needs=("optuna", "torch"),
         ),

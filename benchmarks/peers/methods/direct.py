@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.peers.problems import Array
-from benchmarks.peers.search import Play, Search, commit, play_all, reevaluate
+from benchmarks.peers.search import ABREAST, Play, Search, commit, play_all, reevaluate
 
 
 def random_search(start: Array, start_payoff: float, rng: np.random.Generator) -> Search:
     """A uniform point every episode; the one with the best single return is recommended, lucky or not."""
     best, best_payoff = start, start_payoff
     while True:
-        point = rng.uniform(size=start.size)
-        payoff = yield Play(point, best)
-        if payoff > best_payoff:
-            best, best_payoff = point, payoff
+        points = rng.uniform(size=(ABREAST, start.size))
+        for k, point in enumerate(points):
+            payoff = yield Play(point, best, points[k:])
+            if payoff > best_payoff:
+                best, best_payoff = point, payoff
 
 
 def explore_then_commit(
