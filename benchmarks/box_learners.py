@@ -61,6 +61,35 @@ def main(rounds: int = 2500) -> None:
         microseconds = [round(1e6 * c) for c in ask]
         print(f"{density}: slope of round cost in t {slope:.2f} (bar {bar}); {microseconds} µs at t = {sizes}")
 
+    compare_rounds()
+
+
+def compare_rounds(t: int = 2500, repeats: int = 200) -> None:
+    """Prospector (16 candidates, 4 steps) and Auto beside the one-step density, each after t rounds of Cartpole."""
+    task = rd.task("cartpole")
+    times = {}
+    for name, learner, settings in (
+        ("one-step", rd.MCMCRandomist, {"density": "one-step", "perturbation_scale": 0.1}),
+        ("Prospector", rd.Prospector, {}),
+        ("Auto", rd.Auto, {}),
+    ):
+        chooser, rng = make_learner(learner, task, 1, **settings), np.random.default_rng(0)
+        for _ in range(t):
+            trial = chooser.ask()
+            chooser.tell(trial, float(task.payoff(trial.mediator[None], rng)[0]))
+        rounds = []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            trial = chooser.ask()
+            chooser.tell(trial, 100.0)
+            rounds.append(time.perf_counter() - start)
+        times[name] = float(np.quantile(rounds, 0.1))  # what others do on the machine only ever adds
+    ratios = ", ".join(f"{name} {times[name] / times['one-step']:.2f}" for name in ("Prospector", "Auto"))
+    print(
+        f"Cartpole (d = 4), t = {t}: a round of one-step MCMC-RANDOMIST takes {1e3 * times['one-step']:.2f} ms; "
+        f"in units of it: {ratios} (bar 3, Prospector)"
+    )
+
 
 def run(task: rd.Task, rounds: int, **settings: object) -> float:
     start = time.perf_counter()

@@ -75,35 +75,32 @@ def naive_optimistic(learner, point):
 
 def test_optimistic_estimate_and_gradient_equal_the_definition():
     learner = fed(rd.Prospector(PLANE, seed=3), 60, lambda z: 0.5 + 0.4 * math.sin(3 * z[0] + 0.2 * z[1]))
-    history, term = learner.history, confidence_term(60, 2.0)
-    rng, cut_seen = np.random.default_rng(0), 0
-    for point in rng.uniform([-1, 0], [1, 20], (25, 2)):
-        scaled, gradient = (point / history.std)[None], np.empty(2)
-        value = ascent.optimistic_gradient(scaled, 0, term, history.arrays(), gradient)
-        assert value == pytest.approx(naive_optimistic(learner, point), rel=1e-10)
-        assert value == pytest.approx(learner.estimate(point[None]).value[0], rel=1e-10)
-        step = 1e-6
-        for d in range(2):
-            moved = [scaled.copy(), scaled.copy()]
-            moved[0][0, d] -= step
-            moved[1][0, d] += step
-            down, up = (ascent.optimistic_at(m, 0, term, history.arrays()) for m in moved)
-            assert gradient[d] == pytest.approx((up - down) / (2 * step), rel=1e-3, abs=1e-6)
-        cut_seen += value < 1 and np.abs(gradient).max() > 1e-3
-    assert cut_seen > 5  # the points were not all where nothing is known
+    samples, term = learner.history.arrays(), confidence_term(60, 2.0)
+    points = np.random.default_rng(0).uniform([-1, 0], [1, 20], (25, 2))
+    scaled = points / learner.history.std
+    surface = ascent.optimistic_at(scaled, term, samples)
+    np.testing.assert_allclose(surface.value, [naive_optimistic(learner, point) for point in points], rtol=1e-10)
+    np.testing.assert_allclose(surface.value, learner.estimate(points).value, rtol=1e-10)
+    gradients = np.array([ascent.gradient_at(scaled, surface, k, samples) for k in range(25)])
+    for d, shift in enumerate(1e-6 * np.eye(2)):
+        up, down = (ascent.optimistic_at(scaled + side * shift, term, samples).value for side in (1, -1))
+        np.testing.assert_allclose(gradients[:, d], (up - down) / 2e-6, rtol=1e-3, atol=1e-6)
+    assert (np.abs(gradients).max(axis=1) > 1e-3).sum() > 5  # the points were not all where nothing is known
+    assert (surface.weights == surface.cut[:, None]).any()  # and some weights were cut
 
 
 def test_climbing_never_ends_below_the_best_candidate():
     learner = fed(rd.Prospector(PLANE, seed=1), 50)
     term, samples = confidence_term(50, 2.0), learner.history.arrays()
     candidates = np.random.default_rng(2).uniform(*learner._bounds, (12, 2))
-    values = [ascent.optimistic_at(candidates, k, term, samples) for k in range(12)]
-    point, value = ascent.climb(candidates, 6, *learner._bounds, term, samples)
-    assert value >= max(values)
-    assert value == ascent.optimistic_at(point[None], 0, term, samples)
-    _, plain = ascent.climb(candidates, 0, *learner._bounds, term, samples)
-    assert plain == max(values)
-    assert value > plain  # here there was somewhere to climb
+    best = ascent.optimistic_at(candidates, term, samples).value.max()
+
+    def climbed(lengths):
+        point = ascent.climb(candidates, np.array(lengths), *learner._bounds, term, samples)
+        return ascent.optimistic_at(point[None], term, samples).value[0]
+
+    assert climbed([]) == pytest.approx(best, rel=1e-14)
+    assert climbed([0.25, 0.5, 1.0]) > best  # here there was somewhere to climb
 
 
 def test_pending_trials_keep_a_batch_apart():

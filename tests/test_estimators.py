@@ -357,7 +357,8 @@ def test_realists_index_is_its_equation(name):
         mean = (w * payoffs).sum() / w.sum()
         error = math.sqrt((w**2 * (payoffs - mean) ** 2).sum()) / w.sum()
         room = math.log(1 + t / eta)
-        want = mean + math.sqrt(0.9 * room) * error + 0.2 * room / eta
+        caution = 0.2 + 0.8 * math.exp(-eta * error**2 / 0.01**2)
+        want = mean + math.sqrt(0.9 * room) * error + caution * room / eta
         few += eta < 1.3 * math.log(t)
         assert index[x] == pytest.approx(math.inf if eta < 1.3 * math.log(t) else want, rel=1e-6)
     assert few < space.size  # the equation itself was tested

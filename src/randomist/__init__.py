@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from randomist import _compiled, errors, importance, policies, simulation, tasks, testing, theory  # noqa: F401 (the first drops stale caches)
+from randomist.episodes import play
 from randomist.errors import RandomistError
 from randomist.families import Categorical, Dirac, Family, Gaussian, LocationScale, Mixed, Uniform
 from randomist.history import Estimates
@@ -36,6 +37,7 @@ from randomist.rollouts import Rollout, rollout
 from randomist.simulation import Run, optimize, optimize_many
 from randomist.spaces import Box, Finite
 from randomist.tasks import Task, task, task_ids
+from randomist.trajectories import Trajectory
 
 if TYPE_CHECKING:
     from randomist.logs import Log as Log
@@ -83,6 +85,7 @@ __all__ = [
     "SoftmaxPolicy",
     "Task",
     "ThompsonSampling",
+    "Trajectory",
     "Trial",
     "Uniform",
     "errors",
@@ -91,6 +94,7 @@ __all__ = [
     "load_policy",
     "optimize",
     "optimize_many",
+    "play",
     "policies",
     "rollout",
     "save_policy",

@@ -153,7 +153,10 @@ class Atoms:
         """The samples' part of Σ w², Σ w² y and Σ w² y².  (S,), (3, S)"""
         for block in self.blocks:
             common = block.ratios, block.inverse_mixture, block.payoffs
-            counted.add_counted_moments(*common, block.counts, block.squares, block.used, cut, moments)
+            if block.repeats:
+                counted.add_counted_moments(*common, block.counts, block.squares, block.used, cut, moments)
+            else:
+                kernels.add_moments(*common, block.used, cut, moments)
 
     def rescale(self, factor: float, shift: float) -> None:
         """Every payoff y becomes factor y + shift; so their sums are known without them."""

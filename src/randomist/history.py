@@ -62,7 +62,9 @@ class SharedHistory:
     known by their likelihoods alone, are counted (`atoms`); all others are stored, block after block.
     """
 
-    def __init__(self, space: Finite, *, nodes: bool = False, steps: bool = False) -> None:
+    def __init__(
+        self, space: Finite, *, nodes: bool = False, steps: bool = False, block_size: int | None = None
+    ) -> None:
         self.space = space
         S, family = space.sources, space.family
         self.nodes = Nodes(family) if nodes else None  # for exact divergences and biases
@@ -71,7 +73,7 @@ class SharedHistory:
         self._effective = np.zeros(S)
         self._log_effective = np.full(S, -np.inf)
         self._effects = Effects(self.plays, self._effective, self._log_effective)
-        self._block_size = int(np.clip(BLOCK_ENTRIES // S, 64, 4096))
+        self._block_size = block_size or int(np.clip(BLOCK_ENTRIES // S, 64, 4096))
         self._earlier: list[_Block] = []  # full
         self._counted = family.discrete or not family.drawn
         self._block = _Block.empty(S, 1 if self._counted else self._block_size)  # has room for at least one more
@@ -94,7 +96,9 @@ class SharedHistory:
                 self.steps.add(decision, self.space.family.step_divergences(mediator))  # type: ignore[attr-defined]
             return
         log_density = self._log_density(decision, mediator)
-        divergence = self._divergence(decision)
+        divergence = self._divergences.get(decision)
+        if divergence is None:
+            divergence = self._divergence(decision)
         if self.nodes is not None:
             self.nodes.add_play(decision)
         for block in self._earlier:
@@ -160,9 +164,11 @@ class SharedHistory:
         term = confidence_term(self._told, confidence)
         effective, log_effective = self._effective_samples(divergence)
         block: Any = self._block
-        plain = self._counted and not self.atoms.blocks[-1].repeats  # type: ignore[union-attr]  # it has them then
-        if plain:  # as if it were stored: the same call, the same bits
-            block = self.atoms.blocks[-1]  # type: ignore[union-attr]
+        plain = False
+        if self._counted:
+            assert self.atoms is not None
+            plain = not self.atoms.blocks[-1].repeats
+            block = self.atoms.blocks[-1] if plain else block  # as if it were stored: the same call, the same bits
         table = kernels.estimate(
             effective,
             log_effective,
@@ -183,9 +189,11 @@ class SharedHistory:
             table[kernels.COVERAGE] += weight
             table[kernels.VALUE] += weight * sample.payoff
         table.flags.writeable = False
-        K = self.space.size
-        value, effective, threshold, width, coverage, log_effective, _ = table[:, :K] if self.space.loggers else table
-        return Estimates(value, effective, threshold, width, self.plays[:K].copy(), coverage, log_effective)
+        plays = self.plays.copy()
+        if self.space.loggers:
+            table, plays = table[:, : self.space.size], plays[: self.space.size]
+        value, effective, threshold, width, coverage, log_effective, _ = table
+        return Estimates(value, effective, threshold, width, plays, coverage, log_effective)
 
     def moments(self, cut: Array) -> Array:
         """Σ_i w², Σ_i w² y and Σ_i w² y² with w = min(M, ω)/m; `cut` is M/m, at most 1e150.  (K,) -> (3, K)"""
@@ -302,10 +310,16 @@ class SharedHistory:
 
     @classmethod
     def restore(
-        cls, space: Finite, decisions: Indices, mediators: NDArray[Any], payoffs: Array, caches: dict[str, Any]
+        cls,
+        space: Finite,
+        decisions: Indices,
+        mediators: NDArray[Any],
+        payoffs: Array,
+        caches: dict[str, Any],
+        **settings: Any,
     ) -> SharedHistory:
         """The history with these samples (payoffs in [0, 1]) and caches, bit for bit: O(K n)."""
-        history = cls(space, nodes="node_mixture" in caches, steps="step_log_sums" in caches)
+        history = cls(space, nodes="node_mixture" in caches, steps="step_log_sums" in caches, **settings)
         if history._counted and "atoms" not in caches:  # of a version that stored them
             for decision, mediator, payoff in zip(
                 decisions.tolist(), mediators.tolist(), payoffs.tolist(), strict=True

@@ -58,6 +58,20 @@ class ScaledHistory:
         )
         return means
 
+    def drawn_means(self, points: Array, scale: float, wider: float, neighbours: float) -> Array:
+        """The self-normalised estimate at a scale, drawn towards a wider one by as many `neighbours`.  (n,)"""
+        value: Array = scales.drawn_means(
+            np.ascontiguousarray(points),
+            scale,
+            wider,
+            neighbours,
+            self.mediators.array,
+            self.log_mixture.array,
+            self.payoffs.array,
+            len(self),
+        )
+        return value
+
     def state(self) -> dict[str, Any]:
         """The one cache that depends on the order of additions; the rest follows from the record."""
         return {"log_mixture": self.log_mixture.rows.copy()}

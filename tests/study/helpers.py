@@ -23,7 +23,7 @@ SETTINGS: dict[str, dict[str, Any]] = {"pgpe": {"batch": 4}, "pois": {"batch": 4
 def make(name: str, seed: int = 0, **settings: Any) -> rd.Learner:
     """A learner of the command line's table, on a space that fits it."""
     cls = rd.LEARNERS[name]
-    space = PLANE if issubclass(cls, rd.BoxLearner) else GAUSSIANS
+    space = GAUSSIANS if issubclass(cls, rd.FiniteLearner) else PLANE
     return cls(space, seed=seed, **SETTINGS.get(name, {}) | settings)
 
 

@@ -184,6 +184,12 @@ def test_create_and_load(url):
     play(learner, 1)
     with pytest.raises(ParameterError, match="a fresh learner"):
         rd.create_study("bus", learner, storage=url)
+    for forgetful in (
+        rd.UCB1(rd.Finite.likelihoods(3)),
+        rd.Realist(CATEGORIES, keep_record=False),
+    ):
+        with pytest.raises(ParameterError, match="a study keeps what"):
+            rd.create_study("bus", forgetful, storage=url)
     with pytest.raises(ParameterError, match="made of a learner"):
         rd.create_study("bus", GAUSSIANS, storage=url)
 

@@ -64,6 +64,17 @@ def test_a_trial_of_a_box_that_was_changed(change, sqlite):
         rd.load_study("car", storage=sqlite).ask()
 
 
+@pytest.mark.parametrize(
+    "marks", ["", "x", "{}", '{"_current": 1.0, "seed": 1}', '{"_current": {"$array": ["<f8", [9], "AAAA"]}}']
+)
+def test_marks_that_were_changed(marks, sqlite):
+    study = rd.create_study("car", rd.MCMCRandomist(PLANE, seed=0, density="one-step"), storage=sqlite)
+    play(study, 8)
+    edit(sqlite, "update randomist_trials set marks = :marks where number = 7", marks=marks)
+    with pytest.raises(StudyDataError, match=r"trial 7 of study 'car'.*its marks"):
+        rd.load_study("car", storage=sqlite).ask()
+
+
 def test_a_mediator_that_cannot_be(sqlite):
     study = rd.create_study("car", rd.Randomist(CATEGORIES, seed=0), storage=sqlite)
     play(study, 8)

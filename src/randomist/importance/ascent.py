@@ -1,84 +1,86 @@
-"""The largest optimistic estimate in a box: candidates, then steps along the gradient, compiled.
+"""The largest optimistic estimate in a box: candidates, then a line along the gradient.
 
 Everything is in units of the std, as in `continuum`. value⁺(x) = 1 - Σ_i min(c(x), w_i(x)) (1 - y_i) with
 w_i = p_x(z_i)/Σ_j p_{x_j}(z_i) and the cut c = 1/sqrt(η α log t) is smooth but where a weight reaches the cut: there
 ∇w_i = w_i (z_i - x), ∇c = -c ∇(log η)/2 and ∇(log η) = -2 Σ_j T_j e^{-|x - x_j|²} (x - x_j) / η.
+
+Distances are one compiled pass; the exponentials are NumPy's, which are several times faster here than compiled ones.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from randomist.importance.continuum import Samples, cut_at, log_effective_at, squared_distance, sums_at
-from randomist.importance.kernels import WILD
+from randomist.importance.continuum import Samples
+from randomist.importance.kernels import LOG_HUGE
 
 Array: TypeAlias = NDArray[np.float64]
 
 
-@numba.njit(cache=True)
-def optimistic_at(points: Array, n: int, term: float, samples: Samples) -> float:
-    """value⁺ at one point: O(t d)."""
-    coverage, value = sums_at(points, n, cut_at(log_effective_at(points, n, samples), term), samples)
-    return 1.0 - (coverage - value)
+class Surface(NamedTuple):
+    """value⁺ at n points, and what its gradient is made of."""
+
+    value: Array  # (n,)
+    cut: Array  # c  (n,)
+    weights: Array  # min(c, w)  (n, t)
+    shares: Array  # of each distinct decision in η  (n, used)
 
 
-@numba.njit(cache=True)
-def optimistic_gradient(points: Array, n: int, term: float, samples: Samples, gradient: Array) -> float:
-    """value⁺ at one point, and its gradient into `gradient`: O(t d)."""
+def optimistic_at(points: Array, term: float, samples: Samples) -> Surface:
+    """value⁺ at n points: O(n t d).  (n, d)"""
     mediators, log_mixture, payoffs, told, decisions, plays, used = samples
-    log_effective = log_effective_at(points, n, samples)
-    cut = cut_at(log_effective, term)
-    log_cut = math.log(cut)
-    loss = cut_loss = 0.0
-    gradient[:] = 0.0
-    for i in range(told):
-        log_weight = -0.5 * squared_distance(mediators, i, points, n) - log_mixture[i]
-        if log_weight >= log_cut:
-            cut_loss += 1.0 - payoffs[i]
-        elif log_weight > -WILD:
-            lost = math.exp(log_weight) * (1.0 - payoffs[i])
-            loss += lost
-            for d in range(gradient.shape[0]):
-                gradient[d] -= lost * (mediators[i, d] - points[n, d])
-    if cut_loss > 0.0:
-        for j in range(used):
-            share = plays[j] * math.exp(-squared_distance(points, n, decisions, j) - log_effective)  # of η
-            for d in range(gradient.shape[0]):
-                gradient[d] -= cut_loss * cut * share * (points[n, d] - decisions[j, d])
-    return 1.0 - loss - cut * cut_loss
+    shares = np.exp(_exponents(points, decisions, used, 1.0, np.zeros(used))) * plays[:used]
+    effective = np.maximum(shares.sum(axis=1), 1e-300)  # where all decisions are far, no weight reaches the cut
+    shares /= effective[:, None]
+    cut = np.exp(np.minimum(-0.5 * (np.log(effective) + math.log(term)), LOG_HUGE))
+    weights = np.exp(_exponents(points, mediators, told, 0.5, log_mixture))
+    np.minimum(weights, cut[:, None], out=weights)
+    return Surface(1.0 - weights @ (1.0 - payoffs[:told]), cut, weights, shares)
 
 
-@numba.njit(cache=True)
-def climb(candidates: Array, steps: int, low: Array, high: Array, term: float, samples: Samples) -> tuple[Array, float]:
-    """The best candidate, the first of equals, moved uphill inside the box.  (n, d) -> (d,), value⁺ there
+def gradient_at(points: Array, surface: Surface, k: int, samples: Samples) -> Array:
+    """∇value⁺ at point k.  (d,)"""
+    mediators, _, payoffs, told, decisions, _, used = samples
+    x, cut, weight = points[k], surface.cut[k], surface.weights[k]
+    loss = 1.0 - payoffs[:told]
+    uncut = np.where(weight < cut, weight * loss, 0.0)
+    cut_loss = cut * float(np.sum(loss[weight >= cut]))
+    towards = uncut @ mediators[:told] - uncut.sum() * x  # Σ_uncut w_i (1 - y_i) (z_i - x)
+    away = surface.shares[k].sum() * x - surface.shares[k] @ decisions[:used]  # Σ_j share_j (x - x_j)
+    gradient: Array = -towards - cut_loss * away
+    return gradient
 
-    A step goes along the gradient; one that gains is accepted and the next is twice as long, else half.
-    """
-    best, value = 0, -math.inf
-    for k in range(candidates.shape[0]):
-        here = optimistic_at(candidates, k, term, samples)
-        if here > value:
-            best, value = k, here
-    point, trial, gradient = candidates[best : best + 1].copy(), np.empty((1, low.size)), np.empty(low.size)
-    length, fresh = 0.5, True
-    for _ in range(steps):
-        if fresh:
-            optimistic_gradient(point, 0, term, samples, gradient)
-        norm = math.sqrt(np.sum(gradient * gradient))
-        if norm == 0.0:
-            break
-        for d in range(low.size):
-            trial[0, d] = min(max(point[0, d] + length * gradient[d] / norm, low[d]), high[d])
-        there = optimistic_at(trial, 0, term, samples)
-        fresh = there > value
-        if fresh:
-            point[0], value = trial[0], there
-            length *= 2.0
-        else:
-            length *= 0.5
-    return point[0], value
+
+def climb(candidates: Array, lengths: Array, low: Array, high: Array, term: float, samples: Samples) -> Array:
+    """The best candidate, the first of equals, or the best point uphill of it in the box.  (n, d), (m,) -> (d,)"""
+    surface = optimistic_at(candidates, term, samples)
+    best = int(np.argmax(surface.value))
+    gradient = gradient_at(candidates, surface, best, samples)
+    norm = float(np.linalg.norm(gradient))
+    if norm > 0 and len(lengths):
+        line = np.clip(candidates[best] + lengths[:, None] * (gradient / norm), low, high)
+        values = optimistic_at(line, term, samples).value
+        k = int(np.argmax(values))
+        if values[k] > surface.value[best]:
+            return np.asarray(line[k])
+    return np.asarray(candidates[best])
+
+
+@numba.njit(cache=True, fastmath=True)
+def _exponents(points: Array, rows: Array, used: int, rate: float, shift: Array) -> Array:
+    """-rate |row_i - point_k|² - shift_i.  (n, used)"""
+    n, d = points.shape
+    out = np.empty((n, used))
+    for k in range(n):
+        for i in range(used):
+            total = 0.0
+            for j in range(d):
+                difference = rows[i, j] - points[k, j]
+                total += difference * difference
+            out[k, i] = -rate * total - shift[i]
+    return out

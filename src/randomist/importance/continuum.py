@@ -34,7 +34,7 @@ def squared_distance(a: Array, i: int, b: Array, j: int) -> float:
 def log_add(a: float, b: float) -> float:
     """log(e^a + e^b), -inf allowed."""
     high, low = (a, b) if a > b else (b, a)
-    if low == -math.inf:
+    if low < high - 60.0:  # too little to change it, or -inf
         return high
     return high + math.log1p(math.exp(low - high))
 
@@ -49,10 +49,15 @@ def add_play(mediators: Array, log_mixture: Array, told: int, decisions: Array, 
 @numba.njit(cache=True)
 def mixture_at(mediators: Array, i: int, decisions: Array, plays: Array, used: int) -> float:
     """log Σ_j T_j p_{x_j}(z_i) over the distinct decisions."""
-    total = -math.inf
+    nearest = math.inf
     for j in range(used):
-        total = log_add(total, math.log(plays[j]) - 0.5 * squared_distance(mediators, i, decisions, j))
-    return total
+        nearest = min(nearest, squared_distance(mediators, i, decisions, j))
+    total = 0.0
+    for j in range(used):
+        excess = 0.5 * (squared_distance(mediators, i, decisions, j) - nearest)
+        if excess < 60.0:
+            total += plays[j] * math.exp(-excess)
+    return math.log(total) - 0.5 * nearest
 
 
 @numba.njit(cache=True)

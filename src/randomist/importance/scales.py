@@ -42,6 +42,31 @@ def mixture_at(mediators: Array, i: int, points: Array, scales: Array, used: int
     return total
 
 
+@numba.njit(cache=True, fastmath=True)
+def _squared_distances(points: Array, k: int, mediators: Array, told: int, out: Array) -> None:
+    for i in range(told):
+        out[i] = squared_distance(mediators, i, points, k)
+
+
+@numba.njit(cache=True)
+def _weighted_mean(
+    squares: Array, scale: float, dimension: int, log_mixture: Array, payoffs: Array, log_weight: Array
+) -> tuple[float, float, float]:
+    """Σ ω y / Σ ω, (Σ ω)²/Σ ω² and log Σ ω/m at a point with these squared distances to the mediators."""
+    rate, log_volume, largest = -0.5 / (scale * scale), dimension * math.log(scale), -math.inf
+    for i in range(squares.size):
+        log_weight[i] = rate * squares[i] - log_volume - log_mixture[i]
+        largest = max(largest, log_weight[i])
+    total = squared = weighted = 0.0
+    for i in range(squares.size):
+        if log_weight[i] > largest - FAR:
+            weight = math.exp(log_weight[i] - largest)
+            total += weight
+            squared += weight * weight
+            weighted += weight * payoffs[i]
+    return weighted / total, total * total / squared, largest + math.log(total)
+
+
 @numba.njit(cache=True)
 def weighted_means(
     points: Array, scale: float, mediators: Array, log_mixture: Array, payoffs: Array, told: int
@@ -52,19 +77,30 @@ def weighted_means(
     """
     n, d = points.shape
     mean, shared, log_coverage = np.empty(n), np.empty(n), np.empty(n)
-    log_weight = np.empty(told)
-    rate, log_volume = -0.5 / (scale * scale), d * math.log(scale)
+    squares, log_weight = np.empty(told), np.empty(told)
     for k in range(n):
-        largest = -math.inf
-        for i in range(told):
-            log_weight[i] = rate * squared_distance(mediators, i, points, k) - log_volume - log_mixture[i]
-            largest = max(largest, log_weight[i])
-        total = squares = weighted = 0.0
-        for i in range(told):
-            if log_weight[i] > largest - FAR:
-                weight = math.exp(log_weight[i] - largest)
-                total += weight
-                squares += weight * weight
-                weighted += weight * payoffs[i]
-        mean[k], shared[k], log_coverage[k] = weighted / total, total * total / squares, largest + math.log(total)
+        _squared_distances(points, k, mediators, told, squares)
+        mean[k], shared[k], log_coverage[k] = _weighted_mean(squares, scale, d, log_mixture, payoffs, log_weight)
     return mean, shared, log_coverage
+
+
+@numba.njit(cache=True)
+def drawn_means(
+    points: Array,
+    scale: float,
+    wider: float,
+    neighbours: float,
+    mediators: Array,
+    log_mixture: Array,
+    payoffs: Array,
+    told: int,
+) -> Array:
+    """The weighted mean at one scale, drawn towards the one at a wider scale as if it were that many samples.  (n,)"""
+    n, d = points.shape
+    value, squares, log_weight = np.empty(n), np.empty(told), np.empty(told)
+    for k in range(n):
+        _squared_distances(points, k, mediators, told, squares)
+        mean, shared, _ = _weighted_mean(squares, scale, d, log_mixture, payoffs, log_weight)
+        around, _, _ = _weighted_mean(squares, wider, d, log_mixture, payoffs, log_weight)
+        value[k] = (shared * mean + neighbours * around) / (shared + neighbours)
+    return value

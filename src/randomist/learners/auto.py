@@ -47,6 +47,7 @@ class Auto(Learner):
     """
 
     learns_range: ClassVar[bool] = True
+    asks_change: ClassVar[tuple[str, ...]] = ("_best", "_scale_now", "_path", "_length", "_searched")
 
     space: Box = field(default=None, kw_only=False)  # type: ignore[assignment]
     low: Any = None
@@ -133,10 +134,7 @@ class Auto(Learner):
     def _values(self, points: Array) -> Array:
         """Σ ω y / Σ ω at the present scale, drawn towards the one at a wider scale.  (n, d) -> (n,)"""
         wider = self._scale_now * (1 + 5 / points.shape[1])
-        mean, shared, _ = self.history.weighted_means(points, self._scale_now)
-        around, _, _ = self.history.weighted_means(points, wider)
-        value: Array = (shared * mean + NEIGHBOURS * around) / (shared + NEIGHBOURS)
-        return value
+        return self.history.drawn_means(points, self._scale_now, wider, NEIGHBOURS)
 
     def _candidates(self, best: Array, leaders: Array) -> Array:
         """(LOCAL + TOWARDS + PAST + ANYWHERE, d)"""

@@ -49,6 +49,7 @@ class Learner(ABC):
     seed: int | None = 0
 
     learns_range: ClassVar[bool] = False  # whether the range of payoffs is better learned than taken from the task
+    asks_change: ClassVar[tuple[str, ...]] = ()  # attributes that an ask may change, beside the tickets
     registry: ClassVar[dict[str, type[Learner]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -203,10 +204,15 @@ class Learner(ABC):
         self.record.append(ticket.decision, mediator, value)
         del self._pending[ticket.id]
 
-    def _adopt(self, trial: Trial) -> None:
-        """A trial that another process asked of the same study enters as if this learner had asked it."""
+    def _adopt(self, trial: Trial, marks: dict[str, Any] | None = None) -> None:
+        """A trial that another process asked of the same study enters as if this learner had asked it.
+
+        `marks` is what that ask left in `asks_change`.
+        """
         self._pending[trial.id] = trial
         self._next_id = max(self._next_id, trial.id + 1)
+        for name, value in (marks or {}).items():
+            setattr(self, name, value)
 
     def _ticket(self, trial: Trial | int) -> Trial:
         if type(trial) is Trial and type(trial.id) is int and self._pending.get(trial.id) is trial:

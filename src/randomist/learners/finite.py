@@ -106,7 +106,7 @@ class FiniteLearner(Learner):
             for decision in self._opening:
                 if decision not in asked:
                     return decision
-        estimates = self.estimates()
+        estimates = self._with_pending(self.estimates()) if self._pending else self.estimates()
         index = self.index(estimates, self._rng)
         if type(index) is not np.ndarray or index.shape != (self.space.size,):
             raise ShapeError(
@@ -117,6 +117,10 @@ class FiniteLearner(Learner):
         if decision < 0:
             raise ParameterError(f"{type(self).__name__}.index returned a NaN: {index}")
         return decision
+
+    def _with_pending(self, estimates: Estimates) -> Estimates:
+        """The estimates as if the pending trials had been answered, where the learner can say what they would tell."""
+        return estimates
 
     def _knowledge(self, estimates: Estimates) -> Array:
         """log η: -inf makes an index infinite, and the smaller one goes first among indices beyond float64."""
@@ -163,6 +167,7 @@ class SharedHistoryLearner(FiniteLearner):
         check_best_known(self.estimator, self._scale)
         computes_bias = self.bias_correction == "computed"
         self._bias_factor = None if computes_bias else bias_factor(self.bias_correction, self.estimator)
+        self._stepwise = self._per_decision  # kept: a round asks for it
         self._fit_to_space()
         nodes, steps = computes_bias or self.divergence == "mixture", self.divergence == "per-step"
         self.history = self._history_type()(self.space, nodes=nodes, steps=steps)
@@ -179,10 +184,10 @@ class SharedHistoryLearner(FiniteLearner):
             raise ParameterError('divergence="per-step" needs a space of policies over trajectories: Finite.policies')
         if not family.drawn and (self.divergence == "mixture" or not family.divergences_known):
             self.divergence = self.divergence if self.divergence == "per-step" else "empirical"
-        if not self.keep_record and (not (family.discrete or not family.drawn) or self._per_decision):
+        if not self.keep_record and family.drawn and not family.discrete:
             raise ParameterError(
-                "keep_record=False needs mediators that are counted, of a discrete family or known by likelihoods of "
-                f"whole trajectories; {type(family).__name__} needs the record"
+                "keep_record=False needs mediators that are counted, of a discrete family or known by likelihoods; "
+                f"those of a {type(family).__name__} hardly ever repeat"
             )
 
     @property
@@ -279,6 +284,30 @@ class SharedHistoryLearner(FiniteLearner):
         value = estimators.optimistic(estimates.value, estimates.coverage)
         return estimates._replace(value=np.where(estimates.log_effective_samples > -np.inf, value, 1.0))
 
+    def _with_pending(self, estimates: Estimates) -> Estimates:
+        """A pending trial of j is 1/d2(p_x || p_j) samples more, which paid what is expected of j: ½ if nothing is.
+
+        So the trials of a batch, and the workers of a study, do not all try the same decision because it is unknown.
+        """
+        if not self._drawn:  # divergences are not known before the mediator is
+            return estimates
+        more, weighted = np.zeros(self.space.size), np.zeros(self.space.size)
+        for trial in self._pending.values():
+            samples = np.exp(-self.space.log_divergences_to(trial.decision))
+            known = estimates.log_effective_samples[trial.decision] > -np.inf
+            more += samples
+            weighted += samples * (estimates.value[trial.decision] if known else 0.5)
+        effective = estimates.effective_samples + more
+        seen = effective > 0
+        value = np.where(seen, estimates.effective_samples * estimates.value + weighted, estimates.value)
+        value = np.divide(value, effective, out=value, where=seen)
+        with np.errstate(divide="ignore"):
+            log_effective = np.logaddexp(estimates.log_effective_samples, np.log(more))
+        width = estimators.width(log_effective, self.told, self.confidence)
+        return estimates._replace(
+            value=value, effective_samples=effective, width=width, log_effective_samples=log_effective
+        )
+
     def _knowledge(self, estimates: Estimates) -> Array:
         if (
             self.estimator == "optimistic"
@@ -287,6 +316,8 @@ class SharedHistoryLearner(FiniteLearner):
         return estimates.log_effective_samples
 
     def _observe(self, decision: int, mediator: Any, payoff: float) -> None:
+        if self._stepwise:
+            self.history.factor = self._scale.factor  # type: ignore[attr-defined]
         self.history.append(decision, mediator, payoff)
 
     def _widen(self, low: float, high: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from randomist.importance import kernels
 from randomist.importance.chains import Accepted, full_chain, one_step_chain
 from randomist.importance.coins import TABLE
 from randomist.importance.rows import Rows
-from randomist.learners.base import Trial
 from randomist.learners.box import BoxLearner
 from randomist.learners.settings import bias_factor, check_scale
 
@@ -45,6 +44,8 @@ class MCMCRandomist(BoxLearner):
     bias_correction: float | Literal["paper"] = 0.0
     proposal_std: Any = None
     exact: bool = False
+
+    asks_change: ClassVar[tuple[str, ...]] = ("_current",)
 
     def __post_init__(self) -> None:
         if self.density not in ("full", "one-step"):
@@ -101,10 +102,6 @@ class MCMCRandomist(BoxLearner):
         rows.add_sample(history.mediators.array, sample, decisions, played)
         if rows.used < history.decisions.used:
             rows.add_decision(decisions[played], history.mediators.array, decisions, plays, history.decisions.used)
-
-    def _adopt(self, trial: Trial) -> None:
-        super()._adopt(trial)
-        self._current = np.ravel(trial.decision)
 
     def _caches(self) -> dict[str, Any]:
         current = None if self._current is None else self._current.copy()

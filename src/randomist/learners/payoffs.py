@@ -27,6 +27,11 @@ class PayoffScale:
         """Whether payoffs are taken as they are, from a range without ends."""
         return not self.running and math.isinf(self.low)
 
+    @property
+    def factor(self) -> float:
+        """What a difference of payoffs is multiplied by."""
+        return self._factor
+
     def covers(self, value: float) -> bool:
         return self.low <= value <= self.high
 

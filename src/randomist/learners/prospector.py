@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,11 +20,11 @@ ANYWHERE = 1  # of the candidates
 
 @dataclass(eq=False, kw_only=True)
 class Prospector(BoxLearner):
-    """Each round, the candidate with the largest value⁺, moved uphill along its gradient.
+    """Each round, the candidate with the largest value⁺, or a point uphill of it, along the gradient.
 
     value⁺ is 1 minus the truncated estimate of the loss, and 1 where nothing is known, so that no bonus is needed. The
     first of the `candidates` is the decision before; most others lie around the best so far, some around past
-    decisions, and one anywhere. `steps` follow the gradient. A round costs O((candidates + steps) t d).
+    decisions, and one anywhere. `steps` points lie along the gradient. A round costs O((candidates + steps) t d).
 
     Pending trials count as if they had been paid the mean so far, so that the trials of a batch keep apart. Not in the
     paper.
@@ -33,6 +33,8 @@ class Prospector(BoxLearner):
     estimator: Estimator = "optimistic"
     candidates: int = 16
     steps: int = 4
+
+    asks_change: ClassVar[tuple[str, ...]] = ("_last",)
 
     def __post_init__(self) -> None:
         if self.estimator != "optimistic":
@@ -57,7 +59,8 @@ class Prospector(BoxLearner):
         low, high = self._bounds
         if len(history):
             term = confidence_term(len(history), self.confidence)
-            self._last, _ = climb(self._candidates(), self.steps, low, high, term, history.arrays())
+            lengths = 0.25 * 2.0 ** np.arange(self.steps)
+            self._last = climb(self._candidates(), lengths, low, high, term, history.arrays())
         else:  # all that was asked has failed
             self._last = low + filling_point(self._next_id, self._shift) * (high - low)
         inside = np.clip(self._last * self.history.std, np.ravel(self.space.low), np.ravel(self.space.high))

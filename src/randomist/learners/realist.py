@@ -13,14 +13,17 @@ from randomist.importance.estimators import Estimator
 from randomist.learners.finite import SharedHistoryLearner
 from randomist.learners.settings import check_scale
 
+ALIKE = 0.01  # payoffs that differ by less, in units of their range, count as equal
+
 
 @dataclass(eq=False, kw_only=True)
 class Realist(SharedHistoryLearner):
-    """Play the largest value + sqrt(c₁ L) · standard error + c₂ L / η, where L = log(1 + t/η).
+    """Play the largest value + sqrt(c₁ L) · standard error + c L / η, where L = log(1 + t/η).
 
     The value is the weighted mean of payoffs and the standard error its own, so that decisions whose payoffs vary
     little are settled with few plays. The last term, and a minimum of c₃ log t effective samples, keep a decision alive
-    whose few plays happened to agree, such as two losses of a good one. `deviation` is c₁, `caution` c₂, `minimum` c₃.
+    whose few plays happened to agree, such as two losses of a good one: c is c₂, but 1 where payoffs do not vary at
+    all, because what was never seen to vary may still do so. `deviation` is c₁, `caution` c₂, `minimum` c₃.
 
     Not in the paper. The index is UCB-V's (Audibert, Munos and Szepesvári 2009) with MOSS's log(t/T) for log t
     (Audibert and Bubeck 2009), on importance-weighted samples. No bound on its regret is proven here.
@@ -42,5 +45,7 @@ class Realist(SharedHistoryLearner):
         t, eta = self.told + 1, np.maximum(estimates.effective_samples, 1e-300)
         room = np.log1p(t / eta)  # L
         error = self.history.standard_error(estimates.value, estimates)
-        index = estimates.value + np.sqrt(self.deviation * room) * error + self.caution * room / eta
+        equal = np.exp(-eta * (error / ALIKE) ** 2)  # η σ̂² is the payoffs' weighted variance
+        caution = self.caution + max(1.0 - self.caution, 0.0) * equal  # after T zeros, kl(0, q) <= L/T has q = L/T
+        index = estimates.value + np.sqrt(self.deviation * room) * error + caution * room / eta
         return np.where(eta < self.minimum * math.log(t), np.inf, index)

@@ -57,6 +57,7 @@ class Draft(NamedTuple):
 
     decision: str
     mediator: str
+    marks: str | None
     stream: str | None
 
 

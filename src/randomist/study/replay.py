@@ -48,6 +48,13 @@ def fresh(study: str, text: Any) -> Learner:
         ) from error
 
 
+def is_fresh(learner: Learner, other: Learner) -> bool:
+    """Whether the learner knows as little as another one that was made just now."""
+    states = [one.state() for one in (learner, other)]
+    parts = ("record", "caches", "next_id", "clipped")
+    return encoding.dumps([states[0][part] for part in parts]) == encoding.dumps([states[1][part] for part in parts])
+
+
 class Closing(NamedTuple):
     """A told or failed trial."""
 
@@ -67,6 +74,31 @@ def closing(shapes: Shapes, row: Row, place: int) -> Closing:
     if state != "told" or not good:
         raise shapes.wrong(number, f"a closed trial is told a finite payoff, or failed; got {state!r} and {payoff!r}")
     return Closing(number, float(payoff), "")
+
+
+def marks_of(learner: Learner) -> str | None:
+    """What the last ask left in the learner, as text."""
+    names = learner.asks_change
+    return encoding.dumps({name: getattr(learner, name) for name in names}) if names else None
+
+
+def marks(learner: Learner, shapes: Shapes, row: Row) -> dict[str, Any]:
+    """Undo `marks_of`, checked."""
+    if not learner.asks_change:
+        return {}
+    try:
+        found = encoding.loads(row.marks)
+        if not isinstance(found, dict) or set(found) != set(learner.asks_change):
+            raise StateError(f"they must name {', '.join(learner.asks_change)}")
+        for name, value in found.items():
+            known = getattr(learner, name)
+            if isinstance(value, np.ndarray) and not np.isfinite(value).all():
+                raise StateError(f"{name} must be finite")
+            if known is not None and np.shape(known) != np.shape(value):
+                raise StateError(f"{name} must have shape {np.shape(known)}")
+    except StateError as error:
+        raise shapes.wrong(row.number, f"its marks cannot be read: {error}") from error
+    return found
 
 
 def close(learner: Learner, shapes: Shapes, done: Closing) -> None:
@@ -117,9 +149,10 @@ def replay(storage: Storage, study: int, shapes: Shapes, description: Any) -> tu
     for trial in trials:
         if trial.id not in earlier:
             learner._adopt(trial)
-    if trials and trials[-1].id in earlier:  # the last one asked leaves its mark, told or not
-        learner._adopt(trials[-1])
-        del learner._pending[trials[-1].id]
+    if trials:  # the last one asked leaves its marks, told or not
+        learner._adopt(trials[-1], marks(learner, shapes, rows[-1]))
+        if trials[-1].id in earlier:
+            del learner._pending[trials[-1].id]
     for done in closings[covered:]:
         close(learner, shapes, done)
     return learner, counters

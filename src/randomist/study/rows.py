@@ -20,12 +20,13 @@ class Shapes:
     def __init__(self, study: str, space: Space) -> None:
         self.study, self.space = study, space
         self.finite = isinstance(space, Finite)
+        self.decision_shape: tuple[int, ...] = () if self.finite else space.family.decision_shape
         self.shape, self.whole = space.family.shape, space.family.dtype is not float
 
     # Writing.
 
     def decision_text(self, decision: Any) -> str:
-        return json.dumps(int(decision)) if self.finite else _text(decision, self.shape, False)
+        return json.dumps(int(decision)) if self.finite else _text(decision, self.decision_shape, False)
 
     def mediator_text(self, mediator: Any) -> str:
         return _text(mediator, self.shape, self.whole)
@@ -34,8 +35,7 @@ class Shapes:
 
     def decisions(self, numbers: Sequence[int], texts: Sequence[Any]) -> NDArray[Any]:
         """(n,) indices, or (n, *shape) points."""
-        shape = () if self.finite else self.shape
-        values = self._read(numbers, texts, "decision", shape, self.finite)
+        values = self._read(numbers, texts, "decision", self.decision_shape, self.finite)
         inside = (values >= 0) & (values < self.space.size) if isinstance(self.space, Finite) else self._inside(values)
         if not inside.all():
             at = int(np.argmin(inside))

@@ -48,6 +48,7 @@ trials = sa.Table(
     sa.Column("state", sa.String(8), nullable=False),  # asked, told, failed; stale is an asked one of the past
     sa.Column("decision", sa.Text, nullable=False),  # JSON: an index, a number, or a list of numbers
     sa.Column("mediator", sa.Text, nullable=False),
+    sa.Column("marks", sa.Text),  # what the ask changed in the learner beside its tickets (`encoding`)
     sa.Column("basis", sa.BigInteger, nullable=False),  # how many closings the asker knew
     sa.Column("stream", sa.String(64)),  # of random numbers, where it is not the trial's own
     sa.Column("asked_at", sa.Double, nullable=False),

@@ -34,7 +34,7 @@ COUNT = (
     .returning(*_COUNTERS)
 )
 NEW_ASKS = (
-    sa.select(_t.number, _t.decision, _t.mediator)
+    sa.select(_t.number, _t.decision, _t.mediator, _t.marks)
     .where(_MINE[0], _t.number >= sa.bindparam("first"), _t.number < sa.bindparam("end"))
     .order_by(_t.number)
 )
@@ -67,7 +67,7 @@ class Storage:
     def __init__(self, database: Database) -> None:
         self.database = database
         clock = database.clock
-        columns = ("study", "number", "ticket", "worker", "decision", "mediator", "basis", "stream")
+        columns = ("study", "number", "ticket", "worker", "decision", "mediator", "marks", "basis", "stream")
         self._insert = sa.insert(trials).values(
             {name: sa.bindparam(name) for name in columns}
             | {"state": "asked", "asked_at": clock, "lease_until": clock + sa.bindparam("lease", type_=sa.Double)}
@@ -274,7 +274,7 @@ class Storage:
     def everything(self, study: int) -> tuple[Counters, Checkpoint | None, list[Row]]:
         """All that a learner is rebuilt from."""
         c = trials.c
-        query = sa.select(c.number, c.state, c.decision, c.mediator, c.payoff, c.reason, c.closing)
+        query = sa.select(c.number, c.state, c.decision, c.mediator, c.marks, c.payoff, c.reason, c.closing)
 
         def work(connection: sa.Connection) -> tuple[Counters, Checkpoint | None, list[Row]]:
             now = self._counters(connection, study)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from randomist.errors import ParameterError, SpaceError, StudyExistsError, UnknownTrialError
 from randomist.history import Estimates
+from randomist.learners.auto import Auto
 from randomist.learners.base import Learner, Trial
 from randomist.learners.box import BoxLearner
 from randomist.learners.finite import FiniteLearner
@@ -55,12 +56,15 @@ def create_study(
     check_name(name)
     if not isinstance(learner, Learner):
         raise ParameterError(f"a study is made of a learner, got {type(learner).__name__}")
-    if learner._next_id:
+    if not learner.space.family.drawn or not learner.record.keep:
         raise ParameterError(
-            f"a study begins with a fresh learner, this one was asked {learner._next_id} trials; make a new one"
+            "a study keeps what `ask` draws and `tell` is told: it takes no space of likelihoods or trajectories, and "
+            "no learner with keep_record=False"
         )
-    rows = open_storage(storage, patience)
     text = replay.describe(learner)
+    if not replay.is_fresh(learner, replay.fresh(name, text)):
+        raise ParameterError("a study begins with a fresh learner, this one was asked or told before; make a new one")
+    rows = open_storage(storage, patience)
     try:
         row = rows.create(name, text, check_lease(lease))
     except StudyExistsError:
@@ -175,7 +179,7 @@ class Study:
         """What all told trials say about any decisions of a Box."""
         with self._lock:
             learner = self._synced()
-            if not isinstance(learner, BoxLearner):
+            if not isinstance(learner, BoxLearner | Auto):
                 raise SpaceError(f"{self.learner_name} searches a finite set; ask for estimates()")
             return learner.estimate(decisions)
 
@@ -289,9 +293,8 @@ class Study:
             replay.seed(learner, key)
             trial = learner.ask()
             trials.append(trial)
-            drafts.append(
-                Draft(self._shapes.decision_text(trial.decision), self._shapes.mediator_text(trial.mediator), stream)
-            )
+            decision, mediator = self._shapes.decision_text(trial.decision), self._shapes.mediator_text(trial.mediator)
+            drafts.append(Draft(decision, mediator, replay.marks_of(learner), stream))
         return trials, drafts
 
     def _own_salt(self) -> tuple[int, ...]:
@@ -337,6 +340,8 @@ class Study:
             return self._synced()  # rows are not where they should be: the whole study will show which
         for trial in self._tickets(asks):
             learner._adopt(trial)
+        if asks:
+            learner._adopt(trial, replay.marks(learner, self._shapes, asks[-1]))
         for place, row in enumerate(closings, start=known.closed + 1):
             replay.close(learner, self._shapes, replay.closing(self._shapes, row, place))
         self._learner, self._known = learner, now

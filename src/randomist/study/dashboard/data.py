@@ -31,7 +31,7 @@ def snapshot(study: Study, dimensions: tuple[int, int] = (0, 1)) -> dict[str, An
         known = study._known
         payoffs = learner.record.payoffs.copy()
         best = _best(learner)
-        shown = _box(learner, best, dimensions) if isinstance(learner, BoxLearner) else _finite(learner)
+        shown = _box(learner, best, dimensions) if isinstance(learner.space, Box) else _finite(learner)
     pending = study.trials(("asked", "stale"), limit=PENDING)
     n_pending = known.asked - known.closed
     stale = sum(t.state == "stale" for t in pending)
@@ -100,23 +100,25 @@ def _best(learner: Learner) -> Any:
         return None
     few = int(WORK / learner.told)
     if not isinstance(learner, BoxLearner) or learner.told <= few:
-        return learner.recommend()
+        return learner.recommend()  # for Auto, a point without its scale
     tried = learner.record.decisions[np.linspace(0, learner.told - 1, max(few, 2)).astype(np.intp)]
     return tried[int(np.argmax(learner.estimate(tried).value))]
 
 
-def _box(learner: BoxLearner, best: Any, dimensions: tuple[int, int]) -> dict[str, Any]:
+def _box(learner: Any, best: Any, dimensions: tuple[int, int]) -> dict[str, Any]:
     """Slices through the best decision so far: along every dimension, and over two of them."""
     box, d = learner.space, learner.space.dimension
     low, high = np.ravel(box.low), np.ravel(box.high)
     centre = (low + high) / 2 if best is None else np.ravel(best)
+    if centre.size < d:  # the scale is part of a decision: the one that was played last
+        centre = np.append(centre, np.ravel(learner.record.decisions[-1])[centre.size :])
     budget = WORK / max(learner.told, 1)
     n = int(np.clip(budget / d, 9, 61))
     lines = []
     for k in range(d):
         points = np.tile(centre, (n, 1))
         points[:, k] = np.linspace(low[k], high[k], n)
-        estimates = learner.estimate(points.reshape(n, *box.family.shape))
+        estimates = learner.estimate(points.reshape(n, *box.family.decision_shape))
         lines.append({"x": _numbers(points[:, k])} | _panel(learner, estimates, np.arange(n)))
     decisions = learner.record.decisions.reshape(learner.told, d)
     played = [_histogram(decisions[:, k], low[k], high[k]) for k in range(d)]
