@@ -1,4 +1,4 @@
-"""The default box learner of this package: nothing to tune. It narrows its own Gaussian, so it is not capped by a std."""
+"""The default box learner of this package, with nothing to tune. It narrows its own Gaussian: no std caps it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from randomist.errors import ParameterError
 from randomist.experiments.comparison import compare as run_comparison
 from randomist.experiments.comparison import mean_interval
 from randomist.experiments.contenders import BOX_CONTENDERS, PAPER_CONTENDERS, Contender, parse_settings
-from randomist.learners import LEARNERS, BoxLearner, FiniteLearner
+from randomist.learners import LEARNERS, Auto, BoxLearner, FiniteLearner
 from randomist.policies import load_policy, save_policy
 from randomist.rollouts import rollout
 from randomist.simulation import run_all
@@ -183,7 +183,7 @@ def list_all() -> None:
     """Tasks and learners by name."""
     grid = Table.grid(padding=(0, 2))
     finite = {name: cls for name, cls in LEARNERS.items() if issubclass(cls, FiniteLearner)}
-    boxes = {name: cls for name, cls in LEARNERS.items() if issubclass(cls, BoxLearner)}
+    boxes = {name: cls for name, cls in LEARNERS.items() if issubclass(cls, BoxLearner | Auto)}
     for title, entries in (
         ("tasks", tasks.registered() | {"gym:<id>": GymnasiumTask}),
         ("learners of a finite set", finite),

@@ -16,6 +16,7 @@ TITLES = {
     "ftl": "FTL",
     "optimist": "OPTIMIST",
     "randomist": "RANDOMIST",
+    "realist": "REALIST",
     "ucb1": "UCB1",
     "phe": "PHE",
     "thompson": "TS",
@@ -24,6 +25,8 @@ TITLES = {
     "grid-optimist": "OPTIMIST2",
     "pgpe": "PGPE",
     "pois": "PB-POIS",
+    "prospector": "PROSPECTOR",
+    "auto": "Auto",
 }
 LETTERS = {"perturbation_scale": "a", "bias_correction": "b", "kappa": "κ", "step_size": "step", "density": ""}
 

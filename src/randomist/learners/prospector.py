@@ -59,7 +59,7 @@ class Prospector(BoxLearner):
         low, high = self._bounds
         if len(history):
             term = confidence_term(len(history), self.confidence)
-            lengths = 0.25 * 2.0 ** np.arange(self.steps)
+            lengths: Array = 0.25 * np.exp2(np.arange(self.steps, dtype=np.float64))
             self._last = climb(self._candidates(), lengths, low, high, term, history.arrays())
         else:  # all that was asked has failed
             self._last = low + filling_point(self._next_id, self._shift) * (high - low)
