@@ -113,10 +113,13 @@ class Database:
             self._engine.dispose(close=False)
             self._start()
         turn = self._turn() if write and self.sqlite else contextlib.nullcontext()
-        with turn, self._engine.connect() as connection, connection.begin():
-            if self.sqlite:
-                connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
-            yield connection
+        with turn, self._engine.connect() as connection:
+            if not (self.sqlite or write):  # several statements that read must see one moment, as SQLite's do
+                connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                if self.sqlite:
+                    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+                yield connection
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
