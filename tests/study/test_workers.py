@@ -8,9 +8,11 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import sqlalchemy as sa
 from helpers import payoff
 
 import randomist as rd
+from randomist.study.database import Database
 
 WORKERS, TRIALS = 16, 25  # benchmarks/studies.py does 500 each
 CODE = """
@@ -46,3 +48,22 @@ def test_sixteen_processes(url):
     assert len({t.mediator for t in trials}) == WORKERS * TRIALS, "two workers drew the same numbers"
     order = sorted(trials, key=lambda t: t.closing)
     assert np.array_equal(study.learner.record.mediators, [t.mediator for t in order])
+
+
+def test_a_read_sees_one_moment(url):
+    """What others tell between two statements of a read is not in it, or counters and rows would disagree."""
+    learner = rd.Randomist(rd.Finite(rd.Gaussian([0, 1], 1)), seed=0)
+    study = rd.create_study("car", learner, storage=url)
+    reader = Database(url)
+
+    def rows(connection):
+        return connection.execute(sa.text("SELECT count(*) FROM randomist_trials")).scalar()
+
+    def twice(connection):
+        before = rows(connection)
+        study.tell(study.ask(), 0.5)
+        return before, rows(connection)
+
+    assert reader.read(twice) == (0, 0)
+    assert reader.read(rows) == 1
+    reader.close()
