@@ -8,7 +8,8 @@ from scipy.stats import norm
 
 import randomist as rd
 from randomist.importance import ascent, confidence_term
-from randomist.learners.auto import LARGEST, OPENING, SMALLEST
+from randomist.learners import auto, scouting
+from randomist.learners.auto import LARGEST, SCOUTED
 from randomist.learners.filling import filling_point
 from randomist.simulation import make_learner
 from randomist.testing import check_family
@@ -140,12 +141,12 @@ def test_weighted_means_equal_the_definition():
 
 def test_the_opening_fills_the_box_and_begins_where_it_is_told():
     learner = rd.Auto(low=[-1, 0, 5], high=[1, 20, 6], seed=4, first=[0.5, 3.0, 5.25])
-    trials = learner.ask(batch=OPENING)
-    np.testing.assert_allclose(trials[0].decision, [0.5, 3.0, 5.25, SMALLEST])
+    trials = learner.ask(batch=6)  # two per dimension
+    np.testing.assert_allclose(trials[0].decision, [0.5, 3.0, 5.25, SCOUTED])
     points = np.array([trial.decision[:-1] for trial in trials])
     assert (points >= [-1, 0, 5]).all()
     assert (points <= [1, 20, 6]).all()
-    assert len(np.unique(points[:, 0])) == OPENING
+    assert len(np.unique(points[:, 0])) == 6
     assert len(learner.ask(batch=8)) == 8  # nothing told yet: it goes on filling the box
 
 
@@ -154,6 +155,64 @@ def test_filling_points_are_even():
     counts, _, _ = np.histogram2d(points[:, 0], points[:, 1], bins=4, range=[[0, 1], [0, 1]])
     assert counts.min() >= 20  # 25 each; uniform draws would have a cell below 20 in most of the cases
     assert counts.max() <= 30
+
+
+def test_density_of_scouts_equals_the_definition():
+    rng = np.random.default_rng(0)
+    points, centres = rng.random((6, 3)), rng.random((4, 3))
+    h = scouting.BANDWIDTH * 4**-0.2
+    expected = [
+        sum(math.log((norm.pdf(x[k], centres[:, k], h).sum() + 1) / 5) for k in range(3)) for x in points
+    ]  # four kernels and a uniform one
+    np.testing.assert_allclose(scouting._log_density(points, centres), expected, rtol=1e-12)
+    np.testing.assert_array_equal(scouting._log_density(points, centres[:0]), 0)
+
+
+def test_scouts_resemble_the_good_samples():
+    rng = np.random.default_rng(1)
+    points = rng.random((100, 4))
+    payoffs = -np.sum((points - 0.8) ** 2, axis=1)
+    scouts = np.array([scouting.scout(points, payoffs, rng) for _ in range(200)])
+    assert ((scouts >= 0) & (scouts <= 1)).all()
+    assert np.mean(np.sum((scouts - 0.8) ** 2, axis=1)) < 0.5 * np.mean(-payoffs)
+    assert (scouts.std(axis=0) > 0.05).all()  # and yet they differ
+
+
+def test_mean_excess_is_of_the_largest():
+    payoffs = np.random.default_rng(2).random(50)
+    largest = sorted(payoffs, reverse=True)
+    expected = sum(largest[k] - largest[5] for k in range(5)) / 5
+    assert scouting._mean_excess(payoffs) == pytest.approx(expected, rel=1e-12)
+    assert scouting._mean_excess(np.array([3.0, 1.0])) == 2
+
+
+def test_scouts_go_out_until_a_ceiling_or_noise_shows():
+    rng = np.random.default_rng(3)
+    scouted = np.arange(100) < 20
+    tail = np.where(scouted, rng.exponential(0.2, 100), 0.3 + 0.01 * rng.standard_normal(100))
+    assert scouting.scouting_pays(tail, scouted, value=0.3)  # stuck at 0.3, and scouts have seen more
+    ceiling = np.where(scouted, np.minimum(rng.random(100), 0.9), 0.9)
+    assert not scouting.scouting_pays(ceiling, scouted, value=0.9)
+    noise = rng.standard_normal(100) - scouted
+    assert not scouting.scouting_pays(noise, scouted, value=0.0)
+
+
+def test_auto_leaves_a_poor_basin(monkeypatch):
+    """It starts at the top of the lower of two hills; by its local search alone it never leaves."""
+    low, high = np.full(4, 0.2), np.full(4, 0.75)
+
+    def hills(z):
+        return max(0.4 * math.exp(-8 * np.sum((z - low) ** 2)), math.exp(-8 * np.sum((z - high) ** 2)))
+
+    def arrived():
+        learners = [rd.Auto(low=np.zeros(4), high=1, first=low, seed=seed) for seed in range(6)]
+        return sum(np.abs(fed(learner, 150, hills).recommend() - high).max() < 0.1 for learner in learners)
+
+    monkeypatch.setattr(auto, "FEWEST", 1)
+    monkeypatch.setattr(auto, "MOST", 1)
+    assert arrived() == 6
+    monkeypatch.setattr(auto, "scouting_pays", lambda *_: False)
+    assert arrived() < 6
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 5, 12])

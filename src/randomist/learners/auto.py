@@ -17,15 +17,17 @@ from randomist.history import Estimates
 from randomist.importance import estimators
 from randomist.learners.base import Learner
 from randomist.learners.filling import filling_point
+from randomist.learners.scouting import scout, scouting_pays
 from randomist.scaled_history import ScaledHistory
 from randomist.spaces import Box
 
-OPENING = 4  # points that fill the box, the first one drawn or given
+FEWEST, MOST = 4, 16  # points that fill the box at first, two per dimension between these bounds
 LARGEST, SMALLEST = 0.2, 0.01  # scale, in widths of the box: LARGEST/√d at first, never below SMALLEST
+SCOUTED = 0.03  # scale of the points that fill the box and of scouts
 REFINEMENTS = 4  # of the candidates, around the best so far
-LOCAL, TOWARDS, PAST, ANYWHERE = 5, 3, 2, 2  # candidates of each kind in a refinement
+LOCAL, TOWARDS, LEADING, PAST, ANYWHERE = 5, 3, 2, 2, 2  # candidates of each kind in a refinement
 LEADERS = 5  # best payoffs, towards whose mediators candidates lie
-NEIGHBOURS = 3.0  # samples that a wider mean counts as
+NEIGHBOURS = 1.0  # samples that a wider mean counts as
 RATE = 0.7  # by which the scale changes in d + 1 rounds
 NARROWER, SEEN = 0.6, 0.3  # it narrows where this much narrower earns more, by this many standard errors
 PROGRESS = 0.8  # of a random walk's net displacement: above it the search is under way, below it settles
@@ -36,11 +38,12 @@ class Auto(Learner):
     """Search a box with Gaussians that narrow by themselves: `Auto(low=..., high=...)`, or `Auto(dimension=d)`.
 
     Each round plays N(x, (s·width)²) at the point x with the largest value. The value is the self-normalised estimate
-    at scale s, Σ ω y / Σ ω over all samples of all scales, drawn towards the one at a wider scale as if that were three
-    more samples: one lucky payoff does not make a leader. Candidates are near the best so far, between it and the best
-    mediators, near past decisions, and anywhere. The scale s grows while the point keeps moving in one direction, and
-    shrinks while it moves to and fro or rests (cumulative step length, Hansen and Ostermeier 2001), if a
-    narrower Gaussian is seen to earn more.
+    at scale s, Σ ω y / Σ ω over all samples of all scales, drawn towards the one at a wider scale as if that were one
+    more sample: one lucky payoff does not make a leader. Candidates are near the best so far, between it and the best
+    mediators, at these, near past decisions, and anywhere. The scale s grows while the point keeps moving in one
+    direction, and shrinks while it moves to and fro or rests (cumulative step length, Hansen and Ostermeier 2001), if a
+    narrower Gaussian is seen to earn more. At most every other round is a scout's: it resembles the best samples
+    coordinate by coordinate, and goes out as long as the tail of the payoffs says that a better basin may exist.
 
     A decision is (x, s), s in widths of the box; a mediator may lie a little outside. Without bounds the box is [-1, 1]
     in every dimension. The payoffs' range is learned. Not in the paper; docs have what was tried and measured.
@@ -65,10 +68,11 @@ class Auto(Learner):
             self.first = finite_array(self.first, "first").reshape(-1)
             if self.first.size != d:
                 raise ShapeError(f"first must be a point of {d} coordinates, got {self.first.size}")
-            if not self.space.contains(np.append(self.first, SMALLEST)).all():
+            if not self.space.contains(np.append(self.first, SCOUTED)).all():
                 raise ParameterError(f"first must lie in the box {self._bounds()}, got {self.first}")
         self.history = ScaledHistory(d)
         self._shift = self._rng.random(d)  # of the points that fill the box
+        self._opening = min(max(2 * d, FEWEST), MOST)
         self._scale_now = LARGEST / math.sqrt(d)
         self._best: Array | None = None  # the point with the largest value, as of the last search
         self._path, self._length = np.zeros(d), 0.0  # averages of steps and of their squared lengths
@@ -110,12 +114,22 @@ class Auto(Learner):
     # A round.
 
     def _decide(self) -> Any:
-        if self._next_id < OPENING or not self.told:
-            return self._decision(self._filling(self._next_id), SMALLEST)
+        if self._next_id < self._opening or not self.told:
+            return self._decision(self._filling(self._next_id), SCOUTED)
         if self._searched < self.told:
             self._search()
         assert self._best is not None
+        if self._scouting(self._best):
+            return self._decision(scout(self.history.mediators.rows, self.history.payoffs.rows, self._rng), SCOUTED)
         return self._decision(self._best, self._scale_now)
+
+    def _scouting(self, best: Array) -> bool:
+        """Whether the next trial is a scout; at most every other one is."""
+        scouted = self.history.scales.rows == SCOUTED
+        out = sum(trial.decision[-1] == SCOUTED for trial in self.pending)
+        if 2 * (int(scouted.sum()) + out - self._opening + 1) > self._next_id - self._opening + 1:
+            return False
+        return scouting_pays(self.history.payoffs.rows, scouted, float(self._values(best[None])[0]))
 
     def _search(self) -> None:
         """The best of the candidates, refined; then the scale learns from how far that moved."""
@@ -137,12 +151,14 @@ class Auto(Learner):
         return self.history.drawn_means(points, self._scale_now, wider, NEIGHBOURS)
 
     def _candidates(self, best: Array, leaders: Array) -> Array:
-        """(LOCAL + TOWARDS + PAST + ANYWHERE, d)"""
+        """(LOCAL + TOWARDS + LEADING + PAST + ANYWHERE, d)"""
         rng, d, s = self._rng, best.size, self._scale_now
         local = best + s * rng.choice([0.3, 1.0, 3.0], (LOCAL, 1)) * rng.standard_normal((LOCAL, d))
         towards = best + rng.random((TOWARDS, 1)) * (leaders[rng.integers(len(leaders), size=TOWARDS)] - best)
+        leading = leaders[rng.integers(len(leaders), size=LEADING)]
         past = self.history.points.rows[rng.integers(self.told, size=PAST)] + s * rng.standard_normal((PAST, d))
-        points: Array = np.clip(np.concatenate([local, towards, past, rng.random((ANYWHERE, d))]), 0.0, 1.0)
+        anywhere = rng.random((ANYWHERE, d))
+        points: Array = np.clip(np.concatenate([local, towards, leading, past, anywhere]), 0.0, 1.0)
         return points
 
     def _adapt(self, best: Array, move: Array, rounds: int) -> None:
@@ -250,4 +266,4 @@ def _scaled_box(space: Any, low: Any, high: Any, dimension: Any) -> Box:
     if not (low < high).all():
         raise ParameterError(f"low must be below high in every dimension, got low={low} and high={high}")
     most = LARGEST / math.sqrt(max(1, low.size))
-    return Box(LocationScale(high - low), np.append(low, min(SMALLEST, most)), np.append(high, max(SMALLEST, most)))
+    return Box(LocationScale(high - low), np.append(low, min(SMALLEST, most)), np.append(high, max(SCOUTED, most)))
