@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 import randomist as rd
 from randomist.importance import ascent, confidence_term
-from randomist.learners import auto, scouting
+from randomist.learners import scouting
 from randomist.learners.auto import LARGEST, SCOUTED
 from randomist.learners.filling import filling_point
 from randomist.simulation import make_learner
@@ -197,22 +197,13 @@ def test_scouts_go_out_until_a_ceiling_or_noise_shows():
     assert not scouting.scouting_pays(noise, scouted, value=0.0)
 
 
-def test_auto_leaves_a_poor_basin(monkeypatch):
-    """It starts at the top of the lower of two hills; by its local search alone it never leaves."""
-    low, high = np.full(4, 0.2), np.full(4, 0.75)
+def test_auto_sends_scouts_where_they_may_pay():
+    def scouts(payoff):
+        asked = [fed(rd.Auto(low=np.zeros(4), high=1, seed=seed), 100, payoff).record.decisions for seed in range(4)]
+        return [int((decisions[8:, -1] == SCOUTED).sum()) for decisions in asked]  # the opening has eight
 
-    def hills(z):
-        return max(0.4 * math.exp(-8 * np.sum((z - low) ** 2)), math.exp(-8 * np.sum((z - high) ** 2)))
-
-    def arrived():
-        learners = [rd.Auto(low=np.zeros(4), high=1, first=low, seed=seed) for seed in range(6)]
-        return sum(np.abs(fed(learner, 150, hills).recommend() - high).max() < 0.1 for learner in learners)
-
-    monkeypatch.setattr(auto, "FEWEST", 1)
-    monkeypatch.setattr(auto, "MOST", 1)
-    assert arrived() == 6
-    monkeypatch.setattr(auto, "scouting_pays", lambda *_: False)
-    assert arrived() < 6
+    assert min(scouts(lambda z: math.exp(6 * np.sin(40 * z).mean()))) >= 10  # rugged, with a long tail
+    assert max(scouts(lambda z: min(1.0, 2 - 2 * np.sum((z - 0.5) ** 2)))) <= 4  # a ceiling
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 5, 12])
