@@ -59,7 +59,8 @@ def measure(command: list[str]) -> tuple[float, float, str]:
     begin = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    printed = process.stdout.read()
+    with process.stdout:
+        printed = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"error: {' '.join(command)} failed")
