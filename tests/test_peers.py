@@ -284,6 +284,19 @@ def test_the_best_of_each_column_is_marked_within_its_task() -> None:
     ]
 
 
+def test_the_lead_is_over_the_best_of_the_others_paired_by_seed() -> None:
+    ours, theirs = np.array([3.0, 5.0, 4.0]), np.array([1.0, 2.0, 4.5])
+    runs = {
+        "one": [result(np.full(2, y), 0.0) for y in ours],
+        "two": [result(np.full(2, y), 0.0) for y in theirs],
+        "poor": [result(np.full(2, -1.0), 0.0)] * 3,
+    }
+    difference = ours - theirs
+    half = stats.t.ppf(0.975, 2) * stats.sem(difference)
+    lines = table.lead_markdown({"A": runs}, "one", [2, 9], {"A": 2}).splitlines()
+    assert lines[2:] == [f"| A | {difference.mean():+.2f} ± {half:.2f} (two) | – |"]
+
+
 def test_the_settings_have_a_row_for_each_method_that_has_any() -> None:
     used = {"one": {"A": {"x": 0.1, "y": 2}, "B": {"x": 0.2}}, "two": {"A": {}, "B": {}}}
     assert table.settings_markdown(used).splitlines()[2:] == ["| one | x 0.1, y 2 | x 0.2 |"]

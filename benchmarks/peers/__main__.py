@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks.peers import figure, table
 from benchmarks.peers.choices import available, chosen, parser, settings_for
+from benchmarks.peers.methods import METHODS
 from benchmarks.peers.results import Job, Result, run_all
 
 
@@ -39,7 +40,11 @@ def main(given: list[str] | None = None) -> None:
             seconds += sum(run.seconds for run in runs)
             print(f"{problem.id} {method.id}: {sum(run.seconds for run in runs):.1f} s", flush=True)
     print(f"\n{arguments.seeds} seeds, {seconds:.0f} s of search\n")
-    print(table.markdown(rows, marks, {problem.title: problem.decimals for problem in problems}))
+    decimals = {problem.title: problem.decimals for problem in problems}
+    print(table.markdown(rows, marks, decimals))
+    if METHODS["auto"] in methods and len(methods) > 1:
+        print("\nAuto's lead over the best of the others, paired by seed:\n")
+        print(table.lead_markdown(curves, METHODS["auto"].title, marks, decimals))
     print(f"\n{table.settings_markdown(used)}")
     figure.draw(curves, arguments.out / "peers.png")
     print(f"\nfigure: {arguments.out / 'peers.png'}")

@@ -59,6 +59,33 @@ def markdown(rows: Sequence[Row], marks: Sequence[int], decimals: Mapping[str, i
     return "\n".join(lines)
 
 
+def lead_markdown(
+    runs: Mapping[str, Mapping[str, Sequence[Result]]],
+    method: str,
+    marks: Sequence[int],
+    decimals: Mapping[str, int],
+) -> str:
+    """By how much a method leads the best of the others, paired by seed, in every column: mean, interval, name."""
+    lines = [f"| task | {' | '.join(f'{mark:,}' for mark in marks)} |", f"|{'---|' * (len(marks) + 1)}"]
+    for task, by_method in runs.items():
+        cells, digits = [], decimals[task]
+        for mark in marks:
+            averages = {
+                title: np.array([run.average[mark - 1] for run in of_title])
+                for title, of_title in by_method.items()
+                if mark <= len(of_title[0].payoffs)
+            }
+            if method not in averages or len(averages) < 2:
+                cells.append("–")
+                continue
+            best = max((title for title in averages if title != method), key=lambda title: averages[title].mean())
+            mean, half = mean_interval((averages[method] - averages[best])[:, None])
+            spread = f" ± {half[0]:.{digits}f}" if len(averages[best]) > 1 else ""
+            cells.append(f"{mean[0]:+.{digits}f}{spread} ({best})")
+        lines.append(f"| {' | '.join([task, *cells])} |")
+    return "\n".join(lines)
+
+
 def settings_markdown(used: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
     """What methods were set to, by title of method, then of task; methods without settings have no row."""
     tasks = list(dict.fromkeys(task for by_task in used.values() for task in by_task))
