@@ -68,4 +68,4 @@ def _log_density(points: Array, centres: Array) -> Array:
 
 
 def _bandwidth(samples: int) -> float:
-    return BANDWIDTH * float(max(samples, 1)) ** -0.2
+    return BANDWIDTH * math.pow(max(samples, 1), -0.2)
