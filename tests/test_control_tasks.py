@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
+import subprocess
+import sys
 import warnings
 
 import gymnasium
@@ -235,6 +238,22 @@ def assert_within_standard_errors(problem, decisions, episodes, rng):
 def test_lqg_expected_payoff_matches_simulation(setting):
     problem = LQG(space="box", **setting)
     assert_within_standard_errors(problem, [-1.0, -0.657, 0.0, 0.4], 100_000, np.random.default_rng(5))
+
+
+def test_lqg_expected_payoff_does_not_depend_on_the_threads_of_blas():
+    script = "import randomist as rd; print(rd.task('lqg').expected_payoff().tobytes().hex())"
+    one, two = (
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | {"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for threads in ("1", "2")
+    )
+    assert len(one) > 1000
+    assert one == two
 
 
 @pytest.mark.slow

@@ -232,7 +232,9 @@ def gain_values(
     means: Array = np.linspace(
         0.0, 2 * limit + 2 * spacing, 2 * cells + 3
     )  # |x + u| <= 2 limit, and a margin for the cubic  (M,)
-    operator = _expectation_of_hats(means, limit, cells, max(noise_std, 1e-12)).T  # (N, M)
+    operator = _expectation_of_hats(means, limit, cells, max(noise_std, 1e-12)).T.copy()  # (N, M)
+    reached = np.abs(operator) > 1e-12  # what is below is rounding
+    first, last = reached.argmax(axis=1), means.size - reached[:, ::-1].argmax(axis=1)
 
     actions = np.clip(gains[:, None] * states, -limit, limit)  # (n, N)
     rewards = 1 - (state_cost * states**2 + action_cost * actions**2) / ((state_cost + action_cost) * limit**2)
@@ -247,12 +249,26 @@ def gain_values(
     )
     value = rewards.copy()
     for _ in range(horizon - 1):
-        ahead = value @ operator  # G  (n, M)
+        ahead = _banded_product(value, operator, first, last)  # G  (n, M)
         value = rewards.copy()
         for shift, weight in lagrange:
             value += discount * weight * np.take_along_axis(ahead, np.abs(index + shift), axis=1)
     total = float(np.sum(discount ** np.arange(horizon)))
     return np.asarray((value[:, 1:] + value[:, :-1]).sum(axis=1) / (2 * cells * total))  # x_0 uniform
+
+
+@numba.njit(cache=True)
+def _banded_product(left: Array, right: Array, first: Indices, last: Indices) -> Array:
+    """left @ right, whose row k is zero outside first[k]:last[k].
+
+    The order of additions is fixed. That of a BLAS depends on its threads, and so the last bits of its sums.
+    """
+    out = np.zeros((left.shape[0], right.shape[1]))
+    for i in range(left.shape[0]):
+        for k in range(left.shape[1]):
+            for j in range(first[k], last[k]):
+                out[i, j] += left[i, k] * right[k, j]
+    return out
 
 
 def _expectation_of_hats(means: Array, limit: float, cells: int, noise_std: float) -> Array:
