@@ -209,7 +209,7 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
     connection.isolation_level = None  # transactions begin where this module says so
     for attempt in range(1000):
         try:
-            for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-512"):  # KiB
                 connection.execute(f"PRAGMA {pragma}")
             return
         except sqlite3.OperationalError as error:  # the switch to WAL does not wait for its lock
