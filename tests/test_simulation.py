@@ -67,3 +67,13 @@ def test_a_task_without_a_space_asks_for_one():
     with pytest.raises(rd.errors.TaskError, match="space="):
         rd.optimize(Spaceless(), rd.Optimist, 3)
     assert rd.optimize(Spaceless(), rd.Optimist, 3, space=Flaky.space).regret is None
+
+
+def test_a_learner_that_forgets_is_refused_before_the_first_round():
+    class Coins(Flaky):
+        space = rd.Finite(rd.Categorical([[0.5, 0.5], [0.1, 0.9]]))
+
+    rounds = []
+    with pytest.raises(rd.errors.ParameterError, match="keep_record"):
+        rd.optimize(Coins(), rd.Realist, 10, keep_record=False, progress=rounds.append)
+    assert rounds == []

@@ -95,6 +95,8 @@ def optimize(
         raise ParameterError(f"rounds must be a whole number >= 1, got {rounds!r}")
     task = find_task(task)
     chooser = make_learner(learner, task, seed, space, **settings)
+    if not getattr(chooser, "keep_record", True):
+        raise ParameterError("a run is a record: keep_record must be True here; to forget it, ask and tell the learner")
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))  # 0 and 1 are the learner's
     for done in range(1, rounds + 1):
         trial = chooser.ask()
