@@ -6,7 +6,7 @@ import math
 from functools import partial
 
 import mpmath
-import naive
+from tests import naive
 import numpy as np
 import pytest
 from scipy.stats import chisquare

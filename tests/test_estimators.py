@@ -6,7 +6,7 @@ import itertools
 import math
 
 import mpmath
-import naive
+from tests import naive
 import numpy as np
 import pytest
 from scipy import integrate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mpmath
-import naive
+from tests import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -13,7 +13,7 @@ import struct
 import sys
 import time
 
-from helpers import GAUSSIANS, payoff
+from tests.study.helpers import GAUSSIANS, payoff
 
 import randomist as rd
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import GAUSSIANS, LINE, PLANE, play
-from serving import READ, WORK, serving
+from tests.study.helpers import GAUSSIANS, LINE, PLANE, play
+from tests.study.serving import READ, WORK, serving
 from test_resume import fill
 
 import randomist as rd

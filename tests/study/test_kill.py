@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from helpers import GAUSSIANS, payoff, play, query, same
+from tests.study.helpers import GAUSSIANS, payoff, play, query, same
 
 import randomist as rd
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from helpers import CATEGORIES, GAUSSIANS, LINE, PLANE, edit, make, payoff, play, query, same
+from tests.study.helpers import CATEGORIES, GAUSSIANS, LINE, PLANE, edit, make, payoff, play, query, same
 
 import randomist as rd
 from randomist.study import replay, schema

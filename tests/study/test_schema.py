@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from helpers import GAUSSIANS, PLANE, edit, play, query, same
+from tests.study.helpers import GAUSSIANS, PLANE, edit, play, query, same
 
 import randomist as rd
 from randomist.errors import SchemaVersionError

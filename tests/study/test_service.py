@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import GAUSSIANS, PLANE, payoff, play, query
-from serving import ADMIN, READ, WORK, serving
+from tests.study.helpers import GAUSSIANS, PLANE, payoff, play, query
+from tests.study.serving import ADMIN, READ, WORK, serving
 
 import randomist as rd
 from randomist.errors import (

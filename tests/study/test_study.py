@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from helpers import CATEGORIES, GAUSSIANS, LINE, payoff, play, query, same
+from tests.study.helpers import CATEGORIES, GAUSSIANS, LINE, payoff, play, query, same
 
 import randomist as rd
 from randomist.errors import (
@@ -342,7 +342,7 @@ def test_a_forked_process_has_connections_and_numbers_of_its_own(url):
     code = f"""
 import os, sys
 sys.path.insert(0, {os.path.dirname(__file__)!r})
-from helpers import *
+from tests.study.helpers import *
 study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage={url!r})
 play(study, 3)
 study._crowded = 100

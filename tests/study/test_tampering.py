@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers import CATEGORIES, GAUSSIANS, PLANE, edit, play
+from tests.study.helpers import CATEGORIES, GAUSSIANS, PLANE, edit, play
 
 import randomist as rd
 from randomist.errors import StateError, StudyDataError

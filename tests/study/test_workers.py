@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import sqlalchemy as sa
-from helpers import payoff
+from tests.study.helpers import payoff
 
 import randomist as rd
 from randomist.study.database import Database
@@ -18,7 +18,7 @@ WORKERS, TRIALS = 16, 25  # benchmarks/studies.py does 500 each
 CODE = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from helpers import *
+from tests.study.helpers import *
 rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=sys.argv[2]).close()
 children = []
 for i in range(int(sys.argv[3])):

@@ -1,0 +1,71 @@
+"""Record what every learner does on every kind of space: `python -m tests.golden.record`, run with version 0.1.0.
+
+Decisions are kept as they are; of the mediators, a digest for every 50 rounds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests import problems
+
+FOLDER = Path(__file__).parent
+ROUNDS, SEEDS, EVERY = 300, (0, 1, 2), 50
+FIELDS = ("value", "effective_samples", "threshold", "width", "plays", "coverage")
+
+
+def run(name: str, space: str, seed: int) -> dict[str, Any]:
+    """300 rounds, alone and in batches; what was asked, and the estimates in the end."""
+    learner = problems.make(name, space, seed=seed, **problems.settings(space))
+    decisions, digests, seen = [], [], hashlib.sha256()
+    alone = space in problems.TOLD or space == "logged"  # 0.1.0 cannot ask a space with loggers ahead
+    for number in range(ROUNDS):
+        trials = learner.ask(batch=4) if number % 20 == 19 and not alone else [learner.ask()]
+        for trial in trials:
+            decisions.append(plain(trial.decision))
+            seen.update(np.asarray(trial.mediator if trial.mediator is not None else 0.0, float).tobytes())
+            problems.tell(learner, trial, space)
+        if (number + 1) % EVERY == 0:
+            digests.append(seen.hexdigest()[:16])
+    return {"decisions": decisions, "mediators": digests, "estimates": estimates(learner, space)}
+
+
+def estimates(learner: Any, space: str) -> dict[str, Any]:
+    if space in problems.FINITE:
+        found = learner.estimates()
+    else:
+        box = learner.space
+        rng = np.random.default_rng(5)
+        points = box.low + rng.random((5, *np.shape(box.low))) * (box.high - box.low)
+        found = learner.estimate(points)
+    return {field: plain(getattr(found, field)) for field in FIELDS} | {"recommend": plain(learner.recommend())}
+
+
+def plain(value: Any) -> Any:
+    """JSON has no infinity, so it is written as a word."""
+    if isinstance(value, float):
+        return value if np.isfinite(value) else str(value)
+    if isinstance(value, list):
+        return [plain(entry) for entry in value]
+    return plain(np.asarray(value).tolist()) if isinstance(value, np.ndarray | np.generic) else value
+
+
+def save(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, separators=(",", ":")).replace('},"', '},\n"') + "\n")
+
+
+def main() -> None:
+    for name in dict.fromkeys(name for name, _ in problems.FINITE_CASES + problems.BOX_CASES):
+        spaces = [s for n, s in problems.FINITE_CASES + problems.BOX_CASES if n == name]
+        runs = {space: {str(seed): run(name, space, seed) for seed in SEEDS} for space in spaces}
+        save(FOLDER / f"{name.replace(' ', '-')}.json", runs)
+        print(name, ", ".join(spaces))
+
+
+if __name__ == "__main__":
+    main()
