@@ -13,7 +13,7 @@ import numpy as np
 
 import randomist as rd
 from benchmarks.compiled import randomist_run
-from randomist.history import SharedHistory
+from randomist.histories.finite import SharedHistory
 
 
 def main() -> None:

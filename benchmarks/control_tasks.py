@@ -16,7 +16,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from randomist.families.base import Array
+from randomist._types import Array
 from randomist.tasks import Cartpole, MountainCar
 
 EPISODES, STEPPED = 2000, 40

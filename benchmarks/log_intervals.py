@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import randomist as rd
-from randomist.families.base import Array
+from randomist._types import Array
+from randomist.importance.intervals import Bets, baselines
 from randomist.logs import Evaluation
-from randomist.logs.bets import Bets, baselines
 from randomist.logs.sums import Growth
 
 GRID = np.linspace(-60.0, 60.0, 240_001)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import randomist as rd
-from randomist.study.encoding import loads
+from randomist._json import loads
 from tests import problems
 from tests.golden.record import EVERY, FIELDS, FOLDER, ROUNDS, SEEDS, plain
 from tests.golden.record_saved import AFTER, CASES

@@ -4,10 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from randomist import _compiled, errors, importance, policies, simulation, tasks, testing, theory  # noqa: F401 (the first drops stale caches)
-from randomist.episodes import play
 from randomist.errors import RandomistError
 from randomist.families import Categorical, Dirac, Family, Gaussian, LocationScale, Mixed, Uniform
-from randomist.history import Estimates
+from randomist.histories.finite import Estimates
 from randomist.learners import (
     GPUCB,
     LEARNERS,
@@ -33,11 +32,12 @@ from randomist.learners import (
     load,
 )
 from randomist.policies import GaussianPolicy, Linear, Neural, SoftmaxPolicy, load_policy, save_policy
-from randomist.rollouts import Rollout, rollout
+from randomist.policies.episodes import play
+from randomist.policies.rollouts import Rollout, rollout
+from randomist.policies.trajectories import Trajectory
 from randomist.simulation import Run, optimize, optimize_many
 from randomist.spaces import Box, Finite
 from randomist.tasks import Task, task, task_ids
-from randomist.trajectories import Trajectory
 
 if TYPE_CHECKING:
     from randomist.logs import Log as Log

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from randomist._types import Array
 from randomist.errors import ParameterError, TaskError
-from randomist.families.base import Array
 from randomist.learners import LEARNERS, Auto, Learner
 from randomist.spaces import Space
 from randomist.tasks import ControlTask, Task

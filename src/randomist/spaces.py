@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from randomist._checks import finite_array
+from randomist._types import Array, Indices
 from randomist.errors import EmptySpaceError, ParameterError, ShapeError, StateError
 from randomist.families import Family, Gaussian, LocationScale, Mixed, family_from_state
-from randomist.families.base import Array, Indices, finite_array
 from randomist.families.likelihoods import Likelihoods
 
 if TYPE_CHECKING:
-    from randomist.trajectories import PolicyLike
+    from randomist.policies.trajectories import PolicyLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +106,7 @@ class Finite:
         discounts over `horizon` steps. "per-decision" weights each reward only by the actions before it, which needs
         `horizon`, the longest that a trajectory can be.
         """
-        from randomist.trajectories import Policies
+        from randomist.policies.trajectories import Policies
 
         others = dict(loggers or {})
         family = Policies((*policies, *others.values()), weights, discount, horizon, average)

@@ -33,8 +33,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from randomist._types import Array
 from randomist.errors import ParameterError, ShapeError
-from randomist.families.base import Array
 
 _SMALLEST_SCALE = 8.0  # Theorem 5(b) needs a > 8
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import randomist as rd
-from randomist.study.encoding import dumps
+from randomist._json import dumps
 from tests import problems
 from tests.golden.record import FOLDER, plain, save
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import randomist as rd
 from randomist import errors
+from randomist.importance.intervals import truncated_interval
 from randomist.logs import evaluation, sums
-from randomist.logs.bets import truncated_interval
 
 NAMES = ("old", "new", "wild", "far")
 

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import randomist as rd
-from randomist.logs.bets import Bets, baselines, difference_baselines
+from randomist.importance.intervals import Bets, baselines, difference_baselines
 from randomist.logs.sums import BLOCK, Growth
 
 ROOT = Path(__file__).parents[2]

@@ -13,9 +13,8 @@ import struct
 import sys
 import time
 
-from tests.study.helpers import GAUSSIANS, payoff
-
 import randomist as rd
+from tests.study.helpers import GAUSSIANS, payoff
 
 ACKNOWLEDGED = struct.Struct("<qd")
 

@@ -11,17 +11,17 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.study.helpers import GAUSSIANS, payoff, play, query, same
 
 import randomist as rd
+from tests.study.helpers import GAUSSIANS, payoff, play, query, same
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("moments", [20, pytest.param(100, marks=pytest.mark.slow)])
 def test_a_worker_killed_at_random_moments(moments, url, tmp_path):
-    driver = [sys.executable, HERE / "kill_driver.py", url, str(moments), "17"]
-    done = subprocess.run(driver, capture_output=True, text=True)
+    driver = [sys.executable, "-m", "tests.study.kill_driver", url, str(moments), "17"]
+    done = subprocess.run(driver, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     said = json.loads(done.stdout)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from tests.study.helpers import CATEGORIES, GAUSSIANS, LINE, PLANE, edit, make, payoff, play, query, same
 
 import randomist as rd
 from randomist.study import replay, schema
 from randomist.study import study as studies
+from tests.study.helpers import CATEGORIES, GAUSSIANS, LINE, PLANE, edit, make, payoff, play, query, same
 
 
 def lived(study: rd.Study, step: int) -> list[rd.Trial]:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from tests.study.helpers import GAUSSIANS, PLANE, edit, play, query, same
 
 import randomist as rd
 from randomist.errors import SchemaVersionError
 from randomist.study import schema
 from randomist.study.database import Database
+from tests.study.helpers import GAUSSIANS, PLANE, edit, play, query, same
 
 DATA = Path(__file__).parent / "data"
 GOLDEN = {int(path.stem.split("-v")[1]): path for path in DATA.glob("study-v*.db")}

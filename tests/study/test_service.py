@@ -14,8 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.study.helpers import GAUSSIANS, PLANE, payoff, play, query
-from tests.study.serving import ADMIN, READ, WORK, serving
 
 import randomist as rd
 from randomist.errors import (
@@ -31,6 +29,8 @@ from randomist.errors import (
 )
 from randomist.study.client import Client
 from randomist.study.service import Tokens
+from tests.study.helpers import GAUSSIANS, PLANE, payoff, play, query
+from tests.study.serving import ADMIN, READ, WORK, serving
 
 pytestmark = pytest.mark.xdist_group("service")
 SPACE = {"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1, 2, 2.95, 3], "std": [2, 2, 2, 0.1, 2]}}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.study.helpers import CATEGORIES, GAUSSIANS, LINE, payoff, play, query, same
 
 import randomist as rd
 from randomist.errors import (
@@ -28,6 +27,7 @@ from randomist.errors import (
     UnknownTrialError,
 )
 from randomist.study import study_names
+from tests.study.helpers import CATEGORIES, GAUSSIANS, LINE, payoff, play, query, same
 
 
 def test_the_whole_life_of_a_trial(url):
@@ -341,7 +341,7 @@ def test_a_lost_race_draws_anew(url, monkeypatch):
 def test_a_forked_process_has_connections_and_numbers_of_its_own(url):
     code = f"""
 import os, sys
-sys.path.insert(0, {os.path.dirname(__file__)!r})
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from tests.study.helpers import *
 study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage={url!r})
 play(study, 3)

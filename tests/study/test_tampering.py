@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.study.helpers import CATEGORIES, GAUSSIANS, PLANE, edit, play
 
 import randomist as rd
+from randomist import _json
 from randomist.errors import StateError, StudyDataError
-from randomist.study import encoding
+from tests.study.helpers import CATEGORIES, GAUSSIANS, PLANE, edit, play
 
 TRIALS = {
     "a decision that is text": ("decision = 'x'", "decision must be a whole number"),
@@ -137,7 +137,7 @@ def test_the_encoding_keeps_everything():
         "scalars": [np.float64(0.1), np.int64(7), np.bool_(False)],
         "text": "ä $ \u2028 \\",
     }
-    back = encoding.loads(encoding.dumps(state))
+    back = _json.loads(_json.dumps(state))
     assert back["numbers"] == state["numbers"]
     assert back["infinite"] == state["infinite"]
     assert back["text"] == state["text"]
@@ -145,7 +145,7 @@ def test_the_encoding_keeps_everything():
     for ours, theirs in zip(back["arrays"], state["arrays"], strict=True):
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
         assert np.array_equal(ours, theirs)
-    assert np.isnan(encoding.loads(encoding.dumps(float("nan"))))
+    assert np.isnan(_json.loads(_json.dumps(float("nan"))))
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_the_encoding_keeps_everything():
 )
 def test_the_encoding_refuses_to_write(value):
     with pytest.raises(StateError):
-        encoding.dumps(value)
+        _json.dumps(value)
 
 
 @pytest.mark.parametrize("text", [
@@ -163,4 +163,4 @@ def test_the_encoding_refuses_to_write(value):
 ])  # fmt: skip
 def test_the_encoding_refuses_to_read(text):
     with pytest.raises(StateError):
-        encoding.loads(text)
+        _json.loads(text)

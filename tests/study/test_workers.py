@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import sqlalchemy as sa
-from tests.study.helpers import payoff
 
 import randomist as rd
 from randomist.study.database import Database
+from tests.study.helpers import payoff
 
 WORKERS, TRIALS = 16, 25  # benchmarks/studies.py does 500 each
 CODE = """
@@ -34,7 +34,7 @@ assert all(os.waitpid(pid, 0)[1] == 0 for pid in children)
 
 
 def test_sixteen_processes(url):
-    arguments = [str(Path(__file__).parent), url, str(WORKERS), str(TRIALS)]
+    arguments = [str(Path(__file__).parents[2]), url, str(WORKERS), str(TRIALS)]
     done = subprocess.run([sys.executable, "-c", CODE, *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     study = rd.load_study("car", storage=url)

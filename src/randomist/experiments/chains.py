@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from randomist._types import Array
 from randomist.experiments.paper import MCMC_FULL
-from randomist.families.base import Array
 from randomist.learners import MCMCRandomist
 from randomist.simulation import make_learner
 from randomist.spaces import Box

@@ -15,13 +15,13 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
+from randomist._types import Array
 from randomist.experiments import paper
 from randomist.experiments.chains import Chains
 from randomist.experiments.contenders import PAPER_CONTENDERS, Contender
 from randomist.experiments.specs import TaskSpec
 from randomist.experiments.store import Store
-from randomist.families.base import Array
-from randomist.learners.grid_optimist import points_per_dimension
+from randomist.learners.box.grid_optimist import points_per_dimension
 
 Verdict = Literal["held", "did not hold", "unclear"]
 LEVEL = 0.05

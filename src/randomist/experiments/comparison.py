@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from randomist._types import Array
 from randomist.errors import ParameterError
 from randomist.experiments.contenders import Contender
-from randomist.families.base import Array
 from randomist.simulation import Run, run_all
 from randomist.tasks import Task
 

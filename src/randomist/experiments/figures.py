@@ -15,11 +15,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from randomist import theory
+from randomist._types import Array
 from randomist.experiments.chains import Chains
 from randomist.experiments.comparison import Comparison, mean_interval
 from randomist.experiments.contenders import Contender
-from randomist.families.base import Array
-from randomist.learners.grid_optimist import points_per_dimension
+from randomist.learners.box.grid_optimist import points_per_dimension
 from randomist.spaces import Finite
 from randomist.tasks import Task
 

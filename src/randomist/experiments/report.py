@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from randomist._types import Array
 from randomist.experiments.claims import Check, Claim, Verdict
 from randomist.experiments.comparison import mean_interval
 from randomist.experiments.contenders import Contender
@@ -30,8 +31,7 @@ from randomist.experiments.report_page import (
 )
 from randomist.experiments.specs import Cell, TaskSpec, to_toml
 from randomist.experiments.store import Store, write_whole
-from randomist.families.base import Array
-from randomist.learners.grid_optimist import points_per_dimension
+from randomist.learners.box.grid_optimist import points_per_dimension
 
 if TYPE_CHECKING:
     from randomist.experiments.chains import Chains

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from plotly.offline import get_plotlyjs
 
+from randomist._types import Array
 from randomist.experiments.comparison import mean_interval
 from randomist.experiments.contenders import Contender
 from randomist.experiments.figures import look
-from randomist.families.base import Array
 
 POINTS = 300  # of a curve; the file stays small and the eye sees no difference
 WIDTH = 2.0  # of a line, in pixels

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import dawsn, erf, erfcx
 
-from randomist.families.base import Array
+from randomist._types import Array
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # exact to 1e-16 while the exponent varies by less than 1
 _SMALL = 0.3  # below it the series, above it the textbook form, which loses less than one digit there

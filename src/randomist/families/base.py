@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import fields
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from randomist._types import Array, Indices
 from randomist.errors import ParameterError, ShapeError
-
-Array: TypeAlias = NDArray[np.float64]
-Indices: TypeAlias = NDArray[np.int64]
-
 
 NODES = 256  # per decision, where an integral under it is a sum
 
@@ -131,15 +128,3 @@ def check_order(order: float) -> float:
     if not order > 0:
         raise ParameterError(f"order must be > 0 (1 is KL, inf the essential supremum), got {order}")
     return float(order)
-
-
-def finite_array(value: ArrayLike, name: str) -> Array:
-    """A float64 copy that nobody else can change, refused unless every entry is finite."""
-    try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be a number or an array of numbers, got {value!r}") from None
-    if not np.isfinite(array).all():
-        raise ParameterError(f"{name} must be finite, got {array}; drop or repair the entries that are not")
-    array.setflags(write=False)
-    return array

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from randomist._checks import finite_array
+from randomist._types import Array, Indices
 from randomist.errors import EmptySpaceError, ParameterError, ShapeError
 from randomist.families._special import expm1_minus, log1p_minus
-from randomist.families.base import Array, Family, Indices, check_order, finite_array
+from randomist.families.base import Family, check_order
 
 _TOLERANCE = 1e-9  # on the sum of a row, which is then normalised
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from randomist._checks import finite_array
+from randomist._types import Array
 from randomist.errors import EmptySpaceError, ShapeError
-from randomist.families.base import Array, Family, check_order, finite_array
+from randomist.families.base import Family, check_order
 
 
 @dataclass(frozen=True, eq=False)

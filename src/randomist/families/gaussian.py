@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from randomist._checks import finite_array
+from randomist._types import Array
 from randomist.errors import EmptySpaceError, ParameterError, ShapeError
 from randomist.families._special import log1p_minus
-from randomist.families.base import NODES, Array, Family, check_order, finite_array, low_discrepancy
+from randomist.families.base import NODES, Family, check_order, low_discrepancy
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from randomist._types import Array
 from randomist.errors import MediatorError, ParameterError, ShapeError
-from randomist.families.base import Array, Family, check_order
+from randomist.families.base import Family, check_order
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from randomist._checks import finite_array
+from randomist._types import Array
 from randomist.errors import ParameterError, ShapeError
-from randomist.families.base import Array, Family, check_order, finite_array
+from randomist.families.base import Family, check_order
 from randomist.families.gaussian import _log_density, _log_renyi_1d
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from randomist._types import Array, Indices
 from randomist.errors import EmptySpaceError, ParameterError, ShapeError
 from randomist.families._special import mean_energy
-from randomist.families.base import Array, Family, Indices, check_order
+from randomist.families.base import Family, check_order
 from randomist.families.categorical import Categorical, log_renyi_of_masses
 from randomist.families.dirac import Dirac
 from randomist.families.gaussian import Gaussian

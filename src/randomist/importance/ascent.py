@@ -10,16 +10,14 @@ Distances are one compiled pass; the exponentials are NumPy's, which are several
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from randomist._types import Array
 from randomist.importance.continuum import Samples
 from randomist.importance.kernels import LOG_HUGE
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 class Surface(NamedTuple):

@@ -13,6 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from randomist._types import Array
 from randomist.importance.coins import Coins
 from randomist.importance.continuum import PAPER, Samples, combined, cut_at, log_effective_at, sums_at
 from randomist.importance.kernels import LOG_HUGE
@@ -25,7 +26,6 @@ from randomist.importance.perturbed import (
     tabulate,
 )
 
-Array: TypeAlias = NDArray[np.float64]
 Accepted: TypeAlias = NDArray[np.bool_]
 
 

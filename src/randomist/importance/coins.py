@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-Array: TypeAlias = NDArray[np.float64]
+from randomist._types import Array
+
 Whole: TypeAlias = NDArray[np.int64]
 Coins: TypeAlias = tuple[Array, Array, Whole, Whole]  # log k!, rows of log G_n, where row n begins, its first k
 

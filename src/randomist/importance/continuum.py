@@ -11,11 +11,10 @@ from typing import TypeAlias
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from randomist._types import Array
 from randomist.importance.kernels import LOG_HUGE, WILD
 
-Array: TypeAlias = NDArray[np.float64]
 # What a history hands to kernels: mediators, log mixture, payoffs and how many; distinct decisions, plays and how many.
 Samples: TypeAlias = tuple[Array, Array, Array, int, Array, Array, int]
 

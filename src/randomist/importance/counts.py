@@ -9,7 +9,8 @@ import math
 
 import numba
 
-from randomist.importance.kernels import COVERAGE, CUT, VALUE, Array, Counts, add_effective, add_play, count_play
+from randomist._types import Array
+from randomist.importance.kernels import COVERAGE, CUT, VALUE, Counts, add_effective, add_play, count_play
 
 
 @numba.njit(cache=True, fastmath=True)

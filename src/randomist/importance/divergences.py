@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-Array: TypeAlias = NDArray[np.float64]
+from randomist._types import Array
 
 
 def log_effective_samples(log_divergence: Array, counts: NDArray[np.int64]) -> Array:

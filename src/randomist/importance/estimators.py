@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[np.float64]
+from randomist._types import Array
 
 
 def monte_carlo(payoff_sums: Array, counts: NDArray[np.int64]) -> Array:

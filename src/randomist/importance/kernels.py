@@ -15,7 +15,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[np.float64]
+from randomist._types import Array
+
 Counts: TypeAlias = NDArray[np.int64]
 
 LOG_HUGE = 690.0

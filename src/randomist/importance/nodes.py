@@ -13,7 +13,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from randomist.families.base import Array, Family
+from randomist._types import Array
+from randomist.families.base import Family
 
 MOST_KEPT = 2**18  # ratios at nodes that are kept rather than computed again: 2 MiB
 

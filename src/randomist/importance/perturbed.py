@@ -19,10 +19,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from randomist._types import Array
 from randomist.importance.coins import Coins, bounds, log_cdf, log_mass
 from randomist.importance.kernels import LOG_HUGE
 
-Array: TypeAlias = NDArray[np.float64]
 Flips: TypeAlias = NDArray[np.int64]
 Perturbed: TypeAlias = tuple[float, float, int]  # c, log η, n
 Rivals: TypeAlias = tuple[Array, Array, Flips, Array]  # the same of the distinct played decisions, and their plays

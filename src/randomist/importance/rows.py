@@ -6,17 +6,14 @@ The same layout and the same pass as a finite set's history, with rows added as 
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from randomist._types import Array
 from randomist.importance import kernels
 from randomist.importance.continuum import Samples, squared_distance
 from randomist.importance.kernels import WILD
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 class Rows:

@@ -6,15 +6,12 @@ Coordinates are such that the box is the unit cube. log p(z) = -|z - x|²/(2 s²
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from randomist._types import Array
 from randomist.importance.continuum import log_add, squared_distance
-
-Array: TypeAlias = NDArray[np.float64]
 
 FAR = 30.0  # nats below the largest weight of a point: too little to matter
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from randomist.families.base import Array, Indices
+from randomist._types import Array, Indices
 
 
 class StepDivergences:

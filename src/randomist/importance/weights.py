@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-Array: TypeAlias = NDArray[np.float64]
+from randomist._types import Array
 
 
 def log_mixture(log_density: Array, counts: NDArray[np.int64]) -> Array:

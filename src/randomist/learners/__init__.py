@@ -1,22 +1,22 @@
 """One file per algorithm; each says how an estimate becomes a choice."""
 
-from randomist.learners.auto import Auto
 from randomist.learners.base import Learner, Trial, load
-from randomist.learners.box import BoxLearner
-from randomist.learners.finite import BanditLearner, FiniteLearner, SharedHistoryLearner
-from randomist.learners.ftl import FollowTheLeader
-from randomist.learners.gp_ucb import GPUCB
-from randomist.learners.grid_optimist import GridOptimist
-from randomist.learners.mcmc_randomist import MCMCRandomist
-from randomist.learners.optimist import Optimist
-from randomist.learners.pgpe import PGPE
-from randomist.learners.phe import PerturbedHistory
-from randomist.learners.pois import POIS
-from randomist.learners.prospector import Prospector
-from randomist.learners.randomist import Randomist
-from randomist.learners.realist import Realist
-from randomist.learners.thompson import ThompsonSampling
-from randomist.learners.ucb1 import UCB1
+from randomist.learners.box.auto import Auto
+from randomist.learners.box.base import BoxLearner
+from randomist.learners.box.grid_optimist import GridOptimist
+from randomist.learners.box.mcmc_randomist import MCMCRandomist
+from randomist.learners.box.pgpe import PGPE
+from randomist.learners.box.pois import POIS
+from randomist.learners.box.prospector import Prospector
+from randomist.learners.finite.base import BanditLearner, FiniteLearner, SharedHistoryLearner
+from randomist.learners.finite.ftl import FollowTheLeader
+from randomist.learners.finite.gp_ucb import GPUCB
+from randomist.learners.finite.optimist import Optimist
+from randomist.learners.finite.phe import PerturbedHistory
+from randomist.learners.finite.randomist import Randomist
+from randomist.learners.finite.realist import Realist
+from randomist.learners.finite.thompson import ThompsonSampling
+from randomist.learners.finite.ucb1 import UCB1
 
 # The command line's names. A new learner is one file and one line here.
 LEARNERS: dict[str, type[Learner]] = {

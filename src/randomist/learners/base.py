@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, overload
 
 import numpy as np
 
+from randomist._types import Array
 from randomist.errors import (
     ClosedTrialError,
     ParameterError,
@@ -16,8 +17,7 @@ from randomist.errors import (
     StateError,
     UnknownTrialError,
 )
-from randomist.families.base import Array
-from randomist.history import Record
+from randomist.histories.finite import Record
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite, Space, space_from_state
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from randomist._types import Array
 from randomist.errors import ParameterError, PayoffError, PayoffOutOfRangeError, ShapeError
-from randomist.families.base import Array
 
 
 class PayoffScale:

@@ -16,9 +16,9 @@ import numpy as np
 from scipy import stats
 
 from randomist import importance
+from randomist._types import Array
 from randomist.errors import LogError, ParameterError
-from randomist.families.base import Array
-from randomist.logs.bets import Bets, baselines, difference_baselines, truncated_interval
+from randomist.importance.intervals import Bets, baselines, difference_baselines, truncated_interval
 from randomist.logs.log import Log
 from randomist.logs.report import Evaluation
 from randomist.logs.sums import Growth, Moments, weights

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from randomist._types import Array, Indices
 from randomist.errors import BadRowsError, LogError, NoDataError, ParameterError
-from randomist.families.base import Array, Indices
 from randomist.logs import source, sums
 from randomist.logs.problems import Problem, Problems, repeated_ids
 from randomist.logs.source import ADAPTIVE, ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, Source

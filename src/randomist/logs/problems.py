@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from randomist.families.base import Array
+from randomist._types import Array
 from randomist.logs import source, sums
 
 SHOWN = 8  # row numbers that a problem keeps

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from randomist.families.base import Array
+from randomist._types import Array
 from randomist.logs.problems import Problem
 
 

@@ -9,8 +9,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from randomist.families.base import Array
-from randomist.logs.bets import STAKES, Bets
+from randomist._types import Array
+from randomist.importance.intervals import STAKES, Bets
 
 BLOCK = 32  # factors that are multiplied before a logarithm is taken
 # Compensated sums of one candidate: each entry is followed by its correction.

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from randomist import __version__
+from randomist import __version__, _json
 from randomist.errors import RandomistError, StateError, StudyDataError
-from randomist.history import Record
+from randomist.histories.finite import Record
 from randomist.learners.base import FORMAT, Learner, Trial, load
 from randomist.spaces import space_from_state
-from randomist.study import encoding
 from randomist.study.records import Checkpoint, Counters, Row
 from randomist.study.rows import Shapes, plain
 from randomist.study.storage import Storage
@@ -29,13 +28,13 @@ KEPT = ("format", "learner", "space", "settings")  # of a learner's state: what 
 def describe(learner: Learner) -> str:
     """A fresh learner as text."""
     state = learner.state()
-    return encoding.dumps({name: state[name] for name in KEPT})
+    return _json.dumps({name: state[name] for name in KEPT})
 
 
 def fresh(study: str, text: Any) -> Learner:
     """The learner that a study began with."""
     try:
-        described = encoding.loads(text)
+        described = _json.loads(text)
         if not isinstance(described, dict) or set(described) != set(KEPT) or described["format"] != FORMAT:
             raise StateError(f"a learner is described by {', '.join(KEPT)}, in format {FORMAT}")
         cls = Learner.registry.get(described["learner"])
@@ -52,7 +51,7 @@ def is_fresh(learner: Learner, other: Learner) -> bool:
     """Whether the learner knows as little as another one that was made just now."""
     states = [one.state() for one in (learner, other)]
     parts = ("record", "caches", "next_id", "clipped")
-    return encoding.dumps([states[0][part] for part in parts]) == encoding.dumps([states[1][part] for part in parts])
+    return _json.dumps([states[0][part] for part in parts]) == _json.dumps([states[1][part] for part in parts])
 
 
 class Closing(NamedTuple):
@@ -79,7 +78,7 @@ def closing(shapes: Shapes, row: Row, place: int) -> Closing:
 def marks_of(learner: Learner) -> str | None:
     """What the last ask left in the learner, as text."""
     names = learner.asks_change
-    return encoding.dumps({name: getattr(learner, name) for name in names}) if names else None
+    return _json.dumps({name: getattr(learner, name) for name in names}) if names else None
 
 
 def marks(learner: Learner, shapes: Shapes, row: Row) -> dict[str, Any]:
@@ -87,7 +86,7 @@ def marks(learner: Learner, shapes: Shapes, row: Row) -> dict[str, Any]:
     if not learner.asks_change:
         return {}
     try:
-        found = encoding.loads(row.marks)
+        found = _json.loads(row.marks)
         if not isinstance(found, dict) or set(found) != set(learner.asks_change):
             raise StateError(f"they must name {', '.join(learner.asks_change)}")
         for name, value in found.items():
@@ -160,7 +159,7 @@ def replay(storage: Storage, study: int, shapes: Shapes, description: Any) -> tu
 
 def checkpoint_of(learner: Learner, closed: int) -> Checkpoint:
     """What the learner has summed up so far."""
-    caches = encoding.dumps({"caches": learner.state()["caches"], "clipped": learner.clipped})
+    caches = _json.dumps({"caches": learner.state()["caches"], "clipped": learner.clipped})
     return Checkpoint(closed, _digest(learner.record), __version__, caches)
 
 
@@ -190,7 +189,7 @@ def _restored(
     }
     state["next_id"] = len(trials)
     try:
-        saved = encoding.loads(checkpoint.caches)
+        saved = _json.loads(checkpoint.caches)
         state["caches"], state["clipped"] = saved["caches"], saved["clipped"]
         restored = load(state)
     except (RandomistError, KeyError, TypeError):

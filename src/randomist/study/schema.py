@@ -29,7 +29,7 @@ studies = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.String(64), nullable=False, unique=True),
     sa.Column("token", sa.String(32), nullable=False),  # who created it, so that creating can be repeated
-    sa.Column("learner", sa.Text, nullable=False),  # its name, space and settings (`encoding`)
+    sa.Column("learner", sa.Text, nullable=False),  # its name, space and settings (`_json`)
     sa.Column("lease", sa.Double, nullable=False),  # seconds
     sa.Column("created_at", sa.Double, nullable=False),  # seconds since 1970, by the database's clock
     sa.Column("asked", sa.BigInteger, nullable=False, default=0),
@@ -48,7 +48,7 @@ trials = sa.Table(
     sa.Column("state", sa.String(8), nullable=False),  # asked, told, failed; stale is an asked one of the past
     sa.Column("decision", sa.Text, nullable=False),  # JSON: an index, a number, or a list of numbers
     sa.Column("mediator", sa.Text, nullable=False),
-    sa.Column("marks", sa.Text),  # what the ask changed in the learner beside its tickets (`encoding`)
+    sa.Column("marks", sa.Text),  # what the ask changed in the learner beside its tickets (`_json`)
     sa.Column("basis", sa.BigInteger, nullable=False),  # how many closings the asker knew
     sa.Column("stream", sa.String(64)),  # of random numbers, where it is not the trial's own
     sa.Column("asked_at", sa.Double, nullable=False),
@@ -71,7 +71,7 @@ checkpoints = sa.Table(
     sa.Column("closed", sa.BigInteger, nullable=False),
     sa.Column("digest", sa.String(64), nullable=False),  # of the told trials that it sums up
     sa.Column("version", sa.String(32), nullable=False),  # of randomist
-    sa.Column("caches", sa.Text, nullable=False),  # what the learner summed up (`encoding`)
+    sa.Column("caches", sa.Text, nullable=False),  # what the learner summed up (`_json`)
 )
 
 # From each version to the next, within one transaction. A golden database per version is in tests/study/data.

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from randomist.errors import ParameterError, SpaceError, StudyExistsError, UnknownTrialError
-from randomist.history import Estimates
-from randomist.learners.auto import Auto
+from randomist.histories.finite import Estimates
 from randomist.learners.base import Learner, Trial
-from randomist.learners.box import BoxLearner
-from randomist.learners.finite import FiniteLearner
+from randomist.learners.box.auto import Auto
+from randomist.learners.box.base import BoxLearner
+from randomist.learners.finite.base import FiniteLearner
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Space
 from randomist.study import replay

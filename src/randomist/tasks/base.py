@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from randomist._types import Array
 from randomist.errors import TaskError
-from randomist.families.base import Array
 from randomist.policies import Policy
 from randomist.spaces import Space
 

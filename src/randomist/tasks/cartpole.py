@@ -15,9 +15,9 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
+from randomist._types import Array
 from randomist.errors import ParameterError, ShapeError
 from randomist.families import Gaussian
-from randomist.families.base import Array
 from randomist.policies import Linear
 from randomist.spaces import Box
 from randomist.tasks.base import ControlTask, register

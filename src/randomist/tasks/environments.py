@@ -13,8 +13,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from randomist._types import Array
 from randomist.errors import ParameterError, ShapeError
-from randomist.families.base import Array
 from randomist.tasks import cartpole, lqg
 
 

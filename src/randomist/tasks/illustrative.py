@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from randomist._types import Array
 from randomist.errors import ParameterError
 from randomist.families import Gaussian
-from randomist.families.base import Array
 from randomist.spaces import Finite
 from randomist.tasks.base import Task, register
 

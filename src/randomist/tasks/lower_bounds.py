@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from randomist._types import Array
 from randomist.errors import ParameterError
 from randomist.families import Dirac, Family, Gaussian, Uniform
-from randomist.families.base import Array
 from randomist.spaces import Finite
 from randomist.tasks.base import Task, register
 

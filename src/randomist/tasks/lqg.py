@@ -19,9 +19,9 @@ from scipy.interpolate import CubicSpline, PPoly
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
+from randomist._types import Array, Indices
 from randomist.errors import ParameterError, ShapeError
 from randomist.families import Gaussian
-from randomist.families.base import Array, Indices
 from randomist.policies import Linear
 from randomist.spaces import Box, Finite, Space
 from randomist.tasks.base import ControlTask, register

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from randomist._types import Array
 from randomist.families import Family, family_from_state
-from randomist.families.base import Array
 
 _ORDERS = (0.5, 1.0, 1.5, 2.0, 3.0, math.inf)
 _DRAWS = 8192  # per decision

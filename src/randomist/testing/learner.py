@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from randomist._types import Array
 from randomist.errors import ClosedTrialError, PayoffError, PayoffOutOfRangeError, RandomistError, UnknownTrialError
 from randomist.families import Family
-from randomist.families.base import Array
 from randomist.learners.base import Learner, Trial, load
-from randomist.learners.finite import FiniteLearner
+from randomist.learners.finite.base import FiniteLearner
 from randomist.spaces import Finite, Space, space_from_state
 
 MakeLearner = Callable[..., Learner]

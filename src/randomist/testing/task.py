@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from randomist._types import Array
 from randomist.errors import TaskError
-from randomist.families.base import Array
 from randomist.spaces import Box, Finite
 from randomist.tasks import ControlTask, GymnasiumTask, Task
 

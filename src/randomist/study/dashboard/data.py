@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from randomist.families.base import Array
-from randomist.history import Estimates
+from randomist._types import Array
+from randomist.histories.finite import Estimates
 from randomist.learners.base import Learner
-from randomist.learners.box import BoxLearner
-from randomist.learners.finite import FiniteLearner
+from randomist.learners.box.base import BoxLearner
+from randomist.learners.finite.base import FiniteLearner
 from randomist.spaces import Box, Finite
 from randomist.study.study import Study
 

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from randomist import __version__
 from randomist.errors import RandomistError, ShapeError, StorageError
-from randomist.history import Estimates
+from randomist.histories.finite import Estimates
 from randomist.study.checks import NAME
 from randomist.study.dashboard.data import snapshot
 from randomist.study.describe import learner_from

@@ -1,0 +1,62 @@
+"""Checks at the border, one of each kind: what is refused, with the value, the bound and the remedy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from randomist._types import Array
+from randomist.errors import ParameterError
+
+
+def whole_number(value: Any, name: str, least: int = 1, why: str = "") -> int:
+    """An integer of Python or NumPy, no boolean, at least `least`; `why` says what the bound is for."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError(f"{name} must be a whole number >= {least}{why}, got {value!r:.80}")
+    return int(value)
+
+
+def number(value: Any, name: str, *, above: float = -math.inf, least: float = -math.inf) -> float:
+    """A finite number, above a bound or not below one."""
+    good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not (good and math.isfinite(value) and value > above and value >= least):
+        bound = f" > {above:g}" if above > -math.inf else f" >= {least:g}" if least > -math.inf else ""
+        raise ParameterError(f"{name} must be a number{bound}, got {value!r:.80}")
+    return float(value)
+
+
+def probability(value: Any, name: str) -> float:
+    """A number strictly between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise ParameterError(f"{name} must lie in (0, 1), got {value!r:.80}")
+    return float(value)
+
+
+def choice(value: Any, choices: Iterable[str], name: str) -> str:
+    """One of a few words."""
+    known = list(choices)
+    if not isinstance(value, str) or value not in known:
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r:.80}")
+    return value
+
+
+def flag(value: Any, name: str) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} must be True or False, got {value!r:.80}")
+    return bool(value)
+
+
+def finite_array(value: ArrayLike, name: str) -> Array:
+    """A float64 copy that nobody else can change, refused unless every entry is finite."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} must be a number or an array of numbers, got {value!r}") from None
+    if not np.isfinite(array).all():
+        raise ParameterError(f"{name} must be finite, got {array}; drop or repair the entries that are not")
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,1 @@
+"""What was told, in columns, and sums over it."""

@@ -1,0 +1,136 @@
+"""Confidence bounds by betting: for any number of rows, any weights, and rows that are not identically distributed.
+
+Let X_1..X_n be independent with X_i >= -B and mean μ̄ = (1/n) Σ E X_i. For a stake λ fixed in advance, λB < 1, any m,
+
+    G_λ(m) = Π_i (1 + λ X_i) / (1 + λ m)^n,    E G_λ(μ̄) = Π_i (1 + λ E X_i) / (1 + λ μ̄)^n <= 1,
+
+because the logarithm is concave. So does any average of G_λ over stakes that are fixed in advance, and by Markov's
+inequality G(μ̄) >= 1/error has probability at most `error`: the m with G(m) >= 1/error can be excluded. G falls as m
+grows, hence they are all m below a bound. Three things make this fit for importance weights. X = ω y needs no upper
+bound (B = 0), so weights need not be cut; the rows may come from several policies in any order, as long as nobody chose
+the policies by looking at payoffs; and the data enter through Σ_i log(1 + λ_j X_i) for a few λ_j, which is one pass.
+
+Where each X_i has the same conditional mean given the past, G_λ is a martingale and independence is not needed: that is
+the case of a log whose policies were chosen adaptively, each row weighted by the policy that acted.
+
+Betting for means is due to Waudby-Smith and Ramdas (2024, "Estimating means of bounded random variables by betting"),
+for off-policy evaluation to Karampatziakis, Mineiro and Ramdas (2021) and Waudby-Smith, Wu, Ramdas, Karampatziakis and
+Mineiro (2024); averaging constant bets to Cover (1991) and Orabona and Jun (2021). Stakes that stay constant, the
+concavity step for rows that are not identically distributed, and the baselines below are choices made here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import logsumexp
+
+from randomist._types import Array
+
+STAKES = 16  # stakes per variable, each twice the one before
+_EXPONENTS = np.arange(STAKES) - STAKES // 2
+_MARGIN = 0.9  # of the largest stake that a variable's lower bound allows
+_LARGEST_GAIN = 1e9  # λX is cut here, so that 32 factors stay in float64; cutting can only lower a lower bound
+
+
+@dataclass(frozen=True, eq=False)
+class Bets:
+    """Stakes on several variables that all speak about one unknown m: the mean of variable f is m - offsets[f]."""
+
+    rows: int
+    error: float
+    offsets: Array  # (F,)
+    stakes: Array  # λ  (F, STAKES)
+    log_prior: Array  # of each stake; the priors of all F · STAKES add up to 1  (F, STAKES)
+
+    @classmethod
+    def on(cls, rows: int, error: float, offsets: Sequence[float], floors: Sequence[float]) -> Bets:
+        """Bets for variables X_f >= -floors[f].
+
+        The best stake is about sqrt(2 log(1/error) / (n Var X)). Var X is not known, so the stakes span a factor of
+        2^15 around Var X = 1, and the prior prefers the middle.
+        """
+        middle = math.sqrt(2.0 * (math.log(1.0 / error) + 2.0) / rows)
+        largest = np.array([_MARGIN / floor if floor > 0 else math.inf for floor in floors])
+        stakes = np.minimum(middle * 2.0**_EXPONENTS, largest[:, None])
+        weight = 1.0 / (4.0 + _EXPONENTS**2.0)
+        prior = np.tile(weight / weight.sum() / len(offsets), (len(offsets), 1))
+        return cls(rows, error, np.array(offsets, dtype=np.float64), stakes, np.log(prior))
+
+    @property
+    def caps(self) -> Array:
+        """Where each variable is cut before it is bet on.  (F,)"""
+        return np.asarray(_LARGEST_GAIN / self.stakes.max(axis=1))
+
+    def log_evidence(self, log_growth: Array, m: float) -> float:
+        """log G(m), with Σ_i log(1 + λ X_i) in `log_growth`.  (F, STAKES)"""
+        fair = self.rows * np.log1p(self.stakes * (m - self.offsets[:, None]))  # log (1 + λ E X)^n if m is the truth
+        return float(logsumexp(self.log_prior + log_growth - fair))
+
+    def lower_bound(self, log_growth: Array, low: float, high: float) -> float:
+        """The largest m in [low, high] below which all can be excluded; wrong with probability at most `error`."""
+        needed = math.log(1.0 / self.error)
+
+        def surplus(m: float) -> float:
+            return self.log_evidence(log_growth, m) - needed
+
+        if surplus(low) < 0:
+            return low
+        if surplus(high) >= 0:
+            return high
+        return float(brentq(surplus, low, high, xtol=1e-13))
+
+
+def baselines(weight_bound: float) -> tuple[list[float], list[float]]:
+    """Offsets c and floors of the variables ω (y - c) that bound J from below, E ω (y - c) = J - c.
+
+    Without a bound on the weights only c = 0 has a floor. With ω <= W the mean of ω is exactly 1, which c > 0 uses: it
+    takes out of ω y what comes from ω alone.
+    """
+    chosen = [0.0] if math.isinf(weight_bound) else [0.0, 0.5, 1.0]
+    return chosen, [c * weight_bound if c else 0.0 for c in chosen]
+
+
+def difference_baselines(
+    leader_bound: float, rival_bound: float
+) -> tuple[list[float | None], list[float], list[float]]:
+    """Kinds, offsets and floors of the variables that bound J_a - J_b from below.
+
+    Kind None is ω_a y + ω_b (1 - y), with mean J_a - J_b + 1, which needs no bound. Kind c is (ω_a - ω_b)(y - c), with
+    mean J_a - J_b: it is at least -max(c W_a, (1-c) W_b), and exact where the weights that it subtracts are bounded.
+    """
+    kinds: list[float | None] = [None]
+    offsets, floors = [-1.0], [0.0]
+    for c in (0.0, 0.5, 1.0):
+        floor = max(c * leader_bound if c else 0.0, (1 - c) * rival_bound if c < 1 else 0.0)
+        if math.isfinite(floor):
+            kinds.append(c)
+            offsets.append(0.0)
+            floors.append(floor)
+    return kinds, offsets, floors
+
+
+def truncated_interval(
+    value: Array, log_effective: Array, rows: int, confidence: float, error: float
+) -> tuple[Array, Array]:
+    """The paper's concentration lemma (Metelli et al. 2021, App. C), each side wrong with probability at most `error`.
+
+    `value` is the truncated estimate with the paper's threshold, on the [0, 1] scale, and `log_effective` log η for
+    known divergences. With L = α log t: J > J̌ - ε where η ε² = 2 log(1/error) (1 + ε/3 sqrt(η/L)), and
+    J < J̌ + sqrt(L/η) + sqrt(2 log(1/error)/η).
+    """
+    eta = np.exp(np.minimum(log_effective, 700.0))
+    term, needed = confidence * math.log(rows + 1), math.log(1.0 / error)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        slope = 2.0 * needed / 3.0 * np.sqrt(eta / term)
+        below = (slope + np.sqrt(slope**2 + 8.0 * needed * eta)) / (2.0 * eta)
+        above = np.sqrt(term / eta) + np.sqrt(2.0 * needed / eta)
+    known: NDArray[np.bool_] = eta > 0
+    low = np.where(known, np.clip(value - below, 0.0, 1.0), 0.0)
+    high = np.where(known, np.clip(value + above, 0.0, 1.0), 1.0)
+    return low, high

@@ -1,0 +1,1 @@
+"""Learners in a box: one file per algorithm."""

@@ -1,0 +1,1 @@
+"""Learners on a finite set: one file per algorithm."""

@@ -1,0 +1,29 @@
+"""Perturbed-history exploration (Kveton et al. 2019)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from randomist._types import Array
+from randomist.histories.finite import Estimates
+from randomist.learners.finite.base import BanditLearner
+from randomist.learners.settings import check_positive
+
+
+@dataclass(eq=False, kw_only=True)
+class PerturbedHistory(BanditLearner):
+    """Mean of a decision's own payoffs and of a pseudo-rewards per payoff: bandit feedback, no sharing."""
+
+    perturbation_scale: float = 2.1
+
+    def __post_init__(self) -> None:
+        check_positive(self.perturbation_scale, "perturbation_scale")
+        super().__post_init__()
+
+    def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
+        pseudo = np.ceil(self.perturbation_scale * estimates.plays).astype(np.int64)  # ⌈aT⌉
+        successes = rng.binomial(pseudo, 0.5)
+        index: Array = (self.payoff_sums + successes) / np.maximum(estimates.plays + pseudo, 1)
+        return index

@@ -1,0 +1,46 @@
+"""RANDOMIST on a finite set (Metelli et al. 2021, Algorithm 2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from randomist._types import Array
+from randomist.histories.finite import Estimates
+from randomist.importance import kernels
+from randomist.importance.kernels import LOG_HUGE
+from randomist.learners.finite.base import SharedHistoryLearner
+from randomist.learners.settings import check_choice, check_scale
+
+
+@dataclass(eq=False, kw_only=True)
+class Randomist(SharedHistoryLearner):
+    """Perturb every truncated estimate with pseudo-rewards, play the largest.
+
+    `perturbation_scale` is a: pseudo-rewards per effective sample; larger explores more. Theorem 5(b) needs a > 8; 1.1
+    is the paper's practical value. `perturbation="gaussian"` draws from the normal law of the same mean and variance.
+
+    Differences from the paper: a η is rounded up to a whole number of pseudo-rewards, and the sum is divided by η.
+    """
+
+    perturbation_scale: float = 1.1
+    perturbation: Literal["binomial", "gaussian"] = "binomial"
+
+    def __post_init__(self) -> None:
+        check_scale(self.perturbation_scale)
+        check_choice(self.perturbation, ("binomial", "gaussian"), "perturbation")
+        super().__post_init__()
+
+    def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
+        a, eta = self.perturbation_scale, estimates.effective_samples
+        value = estimates.value + self.bias(estimates)
+        if self.perturbation == "binomial":
+            coins = rng.bit_generator.random_raw(kernels.coin_words(eta, a))
+            return kernels.perturb(value, eta, a, coins)  # J̌_t(x) + U_t(x), Algorithm 2
+        if a > 0:  # std sqrt(a / (4η)), of which the logarithm is known however small η is
+            log_std = 0.5 * (math.log(a / 4) - np.maximum(estimates.log_effective_samples, -2 * LOG_HUGE))
+            value = value + a / 2 + rng.standard_normal(len(value)) * np.exp(np.minimum(log_std, LOG_HUGE))
+        return value

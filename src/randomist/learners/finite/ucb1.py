@@ -1,0 +1,19 @@
+"""UCB1 (Auer et al. 2002), with the paper's exploration parameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from randomist._types import Array
+from randomist.histories.finite import Estimates
+from randomist.learners.finite.base import BanditLearner
+
+
+@dataclass(eq=False, kw_only=True)
+class UCB1(BanditLearner):
+    """Mean of a decision's own payoffs plus sqrt(α log t / T): bandit feedback, no sharing (Sec. 5)."""
+
+    def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
+        return estimates.value + estimates.width

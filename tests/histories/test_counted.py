@@ -1,0 +1,171 @@
+"""Counted samples: what repeats is summed up, and the estimates are those of storing every sample."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import randomist as rd
+from randomist.histories.finite import SharedHistory
+from randomist.importance import kernels
+
+RNG = np.random.default_rng(5)
+TABLE = RNG.dirichlet(np.full(6, 0.5), size=4)
+TABLE[1, 2], TABLE[1, 3] = 0.0, TABLE[1, 2] + TABLE[1, 3]
+
+
+@dataclass(frozen=True, eq=False)
+class Stored(rd.Categorical):
+    """A Categorical whose samples are stored one by one: the oracle."""
+
+    discrete: ClassVar[bool] = False
+
+
+def grown(space, rounds, seed=0, **settings):
+    """Histories of the same samples, counted and stored."""
+    rng = np.random.default_rng(seed)
+    counted, stored = SharedHistory(space, **settings), SharedHistory(rd.Finite(Stored(TABLE)), **settings)
+    for decision in rng.integers(4, size=rounds).tolist():
+        mediator, payoff = space.family.draw(decision, rng), float(rng.random())
+        counted.append(decision, mediator, payoff)
+        stored.append(decision, mediator, payoff)
+    return counted, stored
+
+
+@pytest.mark.parametrize("divergence", ["harmonic", "empirical", "mixture"])
+def test_counted_estimates_are_those_of_stored_samples(divergence):
+    space = rd.Finite(rd.Categorical(TABLE))
+    for rounds in (1, 7, 5000):
+        counted, stored = grown(space, rounds, nodes=divergence == "mixture")
+        assert len(counted.atoms) <= 6
+        ours, theirs = counted.estimate(2.0, divergence), stored.estimate(2.0, divergence)
+        if divergence == "mixture":  # the oracle is no discrete family, and does not trust its nodes
+            theirs = stored.estimate(2.0)._replace(**ours._asdict()) if rounds < 100 else theirs
+        for name, a, b in zip(ours._fields, ours, theirs, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-10, err_msg=name)
+        cut = np.minimum(ours.threshold / rounds, 1e150)
+        np.testing.assert_allclose(counted.moments(cut), stored.moments(cut), rtol=1e-10)
+
+
+def test_equal_likelihoods_are_one_whatever_the_mediator_is_called():
+    space = rd.Finite(rd.Categorical([[0.2, 0.2, 0.6], [0.3, 0.3, 0.4]]))
+    history = SharedHistory(space)
+    for category in (0, 1, 2, 1, 0):
+        history.append(0, category, 0.5)
+    assert len(history.atoms) == 2
+    assert history.atoms.blocks[0].counts[:2].tolist() == [4.0, 1.0]
+
+
+def test_diracs_are_counted_too():
+    learner = rd.FollowTheLeader(rd.Finite(rd.Dirac([[0.0, 1.0], [2.0, 3.0]])), keep_record=False)
+    for _ in range(50):
+        trial = learner.ask()
+        learner.tell(trial, 0.25 * (1 + trial.decision))
+    assert len(learner.history.atoms) == 2
+    np.testing.assert_allclose(learner.estimates().value[1], 0.5)
+
+
+def test_a_block_of_distinct_samples_overflows_into_the_next():
+    space = rd.Finite.likelihoods(3, log_divergences=np.zeros((3, 3)))
+    history, rng = SharedHistory(space, block_size=64), np.random.default_rng(0)
+    vectors = rng.normal(size=(150, 3))
+    told = [(int(rng.integers(3)), i) for i in rng.integers(150, size=900)]
+    payoffs = rng.random(900)
+    for (source, i), payoff in zip(told, payoffs, strict=True):
+        history.append(source, vectors[i], payoff)
+    plays = np.bincount([source for source, _ in told], minlength=3)
+    likelihood = np.exp(vectors[[i for _, i in told]])  # (900, 3)
+    weight = likelihood / (likelihood @ plays)[:, None]
+    cut = 1 / math.sqrt(900 * 2 * math.log(901))
+    estimates = history.estimate(2.0)
+    assert len(history.atoms.blocks) == 3
+    np.testing.assert_allclose(estimates.value, (np.minimum(weight, cut) * payoffs[:, None]).sum(axis=0), rtol=1e-10)
+    restored = SharedHistory.restore(space, *(np.empty(0, np.int64),) * 3, history.state(), block_size=64)
+    for a, b in zip(estimates, restored.estimate(2.0), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_running_range_maps_the_sums_anew():
+    """Payoffs that are forgotten are known by their sums; so the map is applied to these."""
+    space = rd.Finite(rd.Categorical(TABLE))
+    rng = np.random.default_rng(3)
+    growing = 2.0 ** rng.uniform(-3, 9, size=400) * rng.choice([-1, 1], size=400)
+    forgets = rd.Realist(space, payoff_range="running", keep_record=False, seed=1)
+    keeps = rd.Realist(space, payoff_range="running", seed=1)
+    low, high = growing.min(), growing.max()
+    knows = rd.Realist(space, payoff_range=(low, high), seed=1)
+    for payoff in growing.tolist():
+        trial, same = forgets.ask(), keeps.ask()
+        assert trial == same
+        forgets.tell(trial, payoff)
+        keeps.tell(same, payoff)
+        knows._adopt(trial)
+        knows.tell(trial.id, payoff)
+    np.testing.assert_allclose(forgets.estimates().value, knows.estimates().value, rtol=1e-10)
+    np.testing.assert_allclose(
+        forgets.history.moments(np.full(4, 0.01)), knows.history.moments(np.full(4, 0.01)), rtol=1e-9
+    )
+    for a, b in zip(forgets.estimates(), keeps.estimates(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_forgetting_changes_no_decision_and_survives_a_round_trip():
+    space = rd.Finite(rd.Categorical(TABLE))
+    keeps, forgets = rd.Randomist(space, seed=2), rd.Randomist(space, seed=2, keep_record=False)
+    for n in range(300):
+        one, two = keeps.ask(), forgets.ask()
+        assert one == two
+        for learner, trial in ((keeps, one), (forgets, two)):
+            learner.tell(trial, 0.1 + 0.1 * trial.mediator)
+        if n == 150:
+            forgets = rd.load(forgets.state())
+    assert forgets.told == 300
+    assert forgets.state()["record"] == {"told": 300}
+    with pytest.raises(rd.RandomistError, match="keep_record=False"):
+        _ = forgets.record.payoffs
+
+
+def test_a_state_of_a_version_that_stored_samples_can_be_loaded():
+    learner = rd.Optimist(rd.Finite(rd.Categorical(TABLE)), seed=0)
+    for _ in range(50):
+        trial = learner.ask()
+        learner.tell(trial, 0.1 * trial.mediator)
+    state = learner.state()
+    for name in ("atoms", "plays", "aside"):
+        del state["caches"][name]
+    np.testing.assert_allclose(rd.load(state).estimates().value, learner.estimates().value, rtol=1e-12)
+
+
+def test_one_draw_is_what_many_draws_are():
+    family = rd.Categorical(TABLE)
+    one, many = np.random.default_rng(0), np.random.default_rng(0)
+    decisions = np.tile(np.arange(4), 50)
+    drawn = [family.draw(int(k), one) for k in decisions]
+    assert drawn == family.sample(decisions, many).tolist()
+
+
+@pytest.mark.slow
+def test_many_coins_at_once_are_binomial():
+    """Beyond `MANY` the number of heads is drawn, not counted: a chi-squared test against the exact law."""
+    from scipy import stats
+
+    n, draws = kernels.MANY + 1, 200_000
+    words = np.random.default_rng(0).bit_generator.random_raw((draws, 2 * kernels.TRIES))
+    heads = np.array([kernels._many_heads(row, n) for row in words])
+    edges = stats.binom.ppf(np.linspace(0, 1, 41)[1:-1], n, 0.5)
+    expected = np.diff(np.concatenate([[0.0], stats.binom.cdf(edges, n, 0.5), [1.0]]))
+    seen = np.bincount(np.searchsorted(edges, heads, side="left"), minlength=40)
+    assert stats.chisquare(seen, draws * expected).pvalue > 1e-3
+
+
+def test_a_million_coins_cost_no_more_words_than_a_few():
+    few, many = kernels.coin_words(np.array([float(kernels.MANY)]), 1.0), kernels.coin_words(np.array([1e9]), 1.0)
+    assert few == kernels.MANY // 64 + 1
+    assert many == 2 * kernels.TRIES + 1
+    words = np.random.default_rng(0).bit_generator.random_raw(many)
+    index = kernels.perturb(np.zeros(1), np.array([1e9]), 1.0, words)
+    assert abs(index[0] - 0.5) < 1e-4
