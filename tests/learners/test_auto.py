@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 import randomist as rd
 from randomist.importance import ascent, confidence_term
-from randomist.learners import scouting
+from randomist.learners.box import scouting
 from randomist.learners.box.auto import LARGEST, SCOUTED
 from randomist.learners.box.filling import filling_point
 from randomist.simulation import make_learner

@@ -12,7 +12,7 @@ from scipy import stats
 
 import randomist as rd
 from randomist.errors import ParameterError, PayoffOutOfRangeError
-from randomist.learners import pgpe, pois
+from randomist.learners.box import pgpe, pois
 from randomist.testing import check_learner
 
 LINE = rd.Box(rd.Gaussian(std=0.15), -1, 2)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_resume import fill
 
 import randomist as rd
 from randomist.study.dashboard import snapshot, static_page
 from tests.study.helpers import GAUSSIANS, LINE, PLANE, play
 from tests.study.serving import READ, WORK, serving
+from tests.study.test_resume import fill
 
 pytestmark = pytest.mark.xdist_group("dashboard")
 CHROMIUM = shutil.which("chromium")
