@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,24 +11,16 @@ import sqlalchemy as sa
 
 import randomist as rd
 from randomist.study.database import parse
+from tests.problems import GAUSSIANS, RECTANGLE, payoff
 
-GAUSSIANS = rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3], [2, 2, 2, 0.1, 2]))
-CATEGORIES = rd.Finite(rd.Categorical([[0.7, 0.3, 0, 0], [0.1, 0.2, 0.3, 0.4], [0, 0, 0.5, 0.5]]))
-PLANE = rd.Box(rd.Gaussian(std=[0.15, 3.0]), low=[-1, 0], high=[1, 20])
-LINE = rd.Box(rd.Gaussian(std=0.3), low=-1, high=2)
 SETTINGS: dict[str, dict[str, Any]] = {"pgpe": {"batch": 4}, "pois": {"batch": 4}, "grid-optimist": {"kappa": 3.0}}
 
 
 def make(name: str, seed: int = 0, **settings: Any) -> rd.Learner:
     """A learner of the command line's table, on a space that fits it."""
     cls = rd.LEARNERS[name]
-    space = GAUSSIANS if issubclass(cls, rd.FiniteLearner) else PLANE
+    space = GAUSSIANS if issubclass(cls, rd.FiniteLearner) else RECTANGLE
     return cls(space, seed=seed, **SETTINGS.get(name, {}) | settings)
-
-
-def payoff(trial: Any) -> float:
-    """Bounded, irregular, the same wherever it is computed."""
-    return float(round(512 * (0.5 + 0.5 * math.sin(3.7 * float(np.sum(trial.mediator)) + 0.3)))) / 512
 
 
 def play(study: rd.Study | rd.Learner, rounds: int) -> list[rd.Trial]:

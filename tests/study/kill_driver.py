@@ -14,7 +14,7 @@ import sys
 import time
 
 import randomist as rd
-from tests.study.helpers import GAUSSIANS, payoff
+from tests.problems import GAUSSIANS, payoff
 
 ACKNOWLEDGED = struct.Struct("<qd")
 

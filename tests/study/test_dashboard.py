@@ -13,7 +13,8 @@ import pytest
 
 import randomist as rd
 from randomist.study.dashboard import snapshot, static_page
-from tests.study.helpers import GAUSSIANS, LINE, PLANE, play
+from tests.problems import GAUSSIANS, LINE, RECTANGLE
+from tests.study.helpers import play
 from tests.study.serving import READ, WORK, serving
 from tests.study.test_resume import fill
 
@@ -35,7 +36,7 @@ def url(tmp_path_factory):
     finite.ask(lease=0.001)
     finite.ask()
     finite.fail(finite.ask(), HOSTILE)
-    play(rd.create_study("box", rd.MCMCRandomist(PLANE, seed=0, density="one-step"), storage=url, worker="rig"), 30)
+    play(rd.create_study("box", rd.MCMCRandomist(RECTANGLE, seed=0, density="one-step"), storage=url, worker="rig"), 30)
     rd.create_study("empty", rd.PGPE(LINE, seed=0), storage=url)
     return url
 

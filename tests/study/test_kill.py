@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import randomist as rd
-from tests.study.helpers import GAUSSIANS, payoff, play, query, same
+from tests.problems import GAUSSIANS, payoff
+from tests.study.helpers import play, query, same
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,7 +13,8 @@ import sqlalchemy as sa
 import randomist as rd
 from randomist.study import replay, schema
 from randomist.study import study as studies
-from tests.study.helpers import CATEGORIES, GAUSSIANS, LINE, PLANE, edit, make, payoff, play, query, same
+from tests.problems import CATEGORIES, GAUSSIANS, LINE, RECTANGLE, payoff
+from tests.study.helpers import edit, make, play, query, same
 
 
 def lived(study: rd.Study, step: int) -> list[rd.Trial]:
@@ -125,7 +126,7 @@ def test_clipped_and_running_ranges_survive(sqlite, monkeypatch):
 
 
 def test_estimates_in_a_box(sqlite):
-    study = rd.create_study("car", rd.PGPE(PLANE, seed=1, batch=3), storage=sqlite)
+    study = rd.create_study("car", rd.PGPE(RECTANGLE, seed=1, batch=3), storage=sqlite)
     play(study, 20)
     points = [[0.0, 3.0], [0.5, 11.0]]
     ours, loaded = study.estimate(points), rd.load_study("car", storage=sqlite).estimate(points)

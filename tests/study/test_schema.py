@@ -12,7 +12,8 @@ import randomist as rd
 from randomist.errors import SchemaVersionError
 from randomist.study import schema
 from randomist.study.database import Database
-from tests.study.helpers import GAUSSIANS, PLANE, edit, play, query, same
+from tests.problems import GAUSSIANS, RECTANGLE
+from tests.study.helpers import edit, play, query, same
 
 DATA = Path(__file__).parent / "data"
 GOLDEN = {int(path.stem.split("-v")[1]): path for path in DATA.glob("study-v*.db")}
@@ -24,7 +25,7 @@ def make_golden(path: Path) -> None:
     play(finite, 20)
     finite.fail(finite.ask(), "a failure")
     finite.ask(lease=0.001)
-    box = rd.create_study("box", rd.MCMCRandomist(PLANE, seed=5), storage=f"sqlite:///{path}", worker="golden")
+    box = rd.create_study("box", rd.MCMCRandomist(RECTANGLE, seed=5), storage=f"sqlite:///{path}", worker="golden")
     play(box, 12)
     for study in (finite, box):
         study.close()
@@ -44,7 +45,7 @@ def test_a_golden_database_opens_and_goes_on(version, tmp_path):
     assert [t.state for t in finite.trials()] == ["told"] * 20 + ["failed", "stale"]
     assert finite.trials()[20].reason == "a failure"
     assert box.counters[:3] == (12, 12, 12)
-    for study, learner in ((finite, rd.Randomist(GAUSSIANS, seed=5)), (box, rd.MCMCRandomist(PLANE, seed=5))):
+    for study, learner in ((finite, rd.Randomist(GAUSSIANS, seed=5)), (box, rd.MCMCRandomist(RECTANGLE, seed=5))):
         fresh = rd.create_study(f"{study.name}-again", learner, storage=url)
         replayed = play(fresh, 20 if study is finite else 12)
         if study is finite:

@@ -29,7 +29,8 @@ from randomist.errors import (
 )
 from randomist.study.client import Client
 from randomist.study.service import Tokens
-from tests.study.helpers import GAUSSIANS, PLANE, payoff, play, query
+from tests.problems import GAUSSIANS, RECTANGLE, payoff
+from tests.study.helpers import play, query
 from tests.study.serving import ADMIN, READ, WORK, serving
 
 pytestmark = pytest.mark.xdist_group("service")
@@ -43,7 +44,7 @@ def service(tmp_path_factory):
     url = f"sqlite:///{tmp_path_factory.mktemp('service')}/study.db"
     with serving(url, rate=1e6, burst=1e6) as running:
         play(rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=url), 3)
-        play(rd.create_study("box", rd.PGPE(PLANE, seed=0), storage=url), 3)
+        play(rd.create_study("box", rd.PGPE(RECTANGLE, seed=0), storage=url), 3)
         yield running
 
 
@@ -95,7 +96,9 @@ def test_the_life_of_a_study_over_http(service):
 def test_a_box_over_http(service):
     with Client(service.address, ADMIN) as client:
         study = client.create("box-life", "mcmc-randomist", BOX, seed=3, payoff_range=[-1, 1])
-        local = rd.create_study("box-local", rd.MCMCRandomist(PLANE, seed=3, payoff_range=(-1, 1)), storage=service.url)
+        local = rd.create_study(
+            "box-local", rd.MCMCRandomist(RECTANGLE, seed=3, payoff_range=(-1, 1)), storage=service.url
+        )
         for _ in range(4):
             ours, theirs = study.ask(), local.ask()
             assert np.array_equal(ours.mediator, theirs.mediator)

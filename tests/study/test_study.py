@@ -27,7 +27,8 @@ from randomist.errors import (
     UnknownTrialError,
 )
 from randomist.study import study_names
-from tests.study.helpers import CATEGORIES, GAUSSIANS, LINE, payoff, play, query, same
+from tests.problems import CATEGORIES, GAUSSIANS, LINE, payoff
+from tests.study.helpers import play, query, same
 
 
 def test_the_whole_life_of_a_trial(url):

@@ -8,7 +8,8 @@ import pytest
 import randomist as rd
 from randomist import _json
 from randomist.errors import StateError, StudyDataError
-from tests.study.helpers import CATEGORIES, GAUSSIANS, PLANE, edit, play
+from tests.problems import CATEGORIES, GAUSSIANS, RECTANGLE
+from tests.study.helpers import edit, play
 
 TRIALS = {
     "a decision that is text": ("decision = 'x'", "decision must be a whole number"),
@@ -57,7 +58,7 @@ def test_a_trial_that_was_changed(case, sqlite):
     "mediator = '0.5'", "decision = '{\"a\": 1}'",
 ])  # fmt: skip
 def test_a_trial_of_a_box_that_was_changed(change, sqlite):
-    study = rd.create_study("car", rd.PGPE(PLANE, seed=0), storage=sqlite)
+    study = rd.create_study("car", rd.PGPE(RECTANGLE, seed=0), storage=sqlite)
     play(study, 8)
     assert edit(sqlite, f"update randomist_trials set {change} where number = 5") == 1
     with pytest.raises(StudyDataError, match="trial 5 of study 'car'"):
@@ -68,7 +69,7 @@ def test_a_trial_of_a_box_that_was_changed(change, sqlite):
     "marks", ["", "x", "{}", '{"_current": 1.0, "seed": 1}', '{"_current": {"$array": ["<f8", [9], "AAAA"]}}']
 )
 def test_marks_that_were_changed(marks, sqlite):
-    study = rd.create_study("car", rd.MCMCRandomist(PLANE, seed=0, density="one-step"), storage=sqlite)
+    study = rd.create_study("car", rd.MCMCRandomist(RECTANGLE, seed=0, density="one-step"), storage=sqlite)
     play(study, 8)
     edit(sqlite, "update randomist_trials set marks = :marks where number = 7", marks=marks)
     with pytest.raises(StudyDataError, match=r"trial 7 of study 'car'.*its marks"):

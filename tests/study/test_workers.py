@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 import randomist as rd
 from randomist.study.database import Database
-from tests.study.helpers import payoff
+from tests.problems import payoff
 
 WORKERS, TRIALS = 16, 25  # benchmarks/studies.py does 500 each
 CODE = """
