@@ -48,7 +48,7 @@ def run(task, policies, learner, seed):
     """ROUNDS episodes, each of the policy that the learner asks for."""
     for episode in range(ROUNDS):
         trial = learner.ask()
-        learner.tell(trial, rd.play(task, policies[trial.decision], seed=10_000 * seed + episode))
+        learner.tell_episode(trial, rd.play(task, policies[trial.decision], seed=10_000 * seed + episode))
     return learner
 
 

@@ -133,7 +133,7 @@ def episode(trial: Any) -> Any:
 def tell(learner: Any, trial: Any, space: str) -> None:
     """Answer a trial of a space by its name."""
     if space in ("policies", "per-decision"):
-        learner.tell(trial, episode(trial))
+        learner.tell_episode(trial, episode(trial))
     elif space in TOLD:
         value = float(round(512 * np.exp(log_likelihoods(trial)[trial.decision]))) / 512
         learner.tell(trial, value, log_likelihoods=log_likelihoods(trial))

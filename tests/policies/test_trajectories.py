@@ -9,6 +9,7 @@ import pytest
 
 import randomist as rd
 from randomist.policies.trajectories import Policies
+from tests import problems
 
 NOISY = rd.GaussianPolicy(rd.Linear(2, 2, bias=True), (0.5, 0.8))
 WIDER = rd.GaussianPolicy(rd.Linear(2, 2, bias=True), (0.6, 0.9))
@@ -35,7 +36,7 @@ def played(policies, learner, rounds, seed=0, longest=8):
     for _ in range(rounds):
         trial = learner.ask()
         trajectory = episode(policies[trial.decision], rng, int(rng.integers(3, longest + 1)))
-        learner.tell(trial, trajectory)
+        learner.tell_episode(trial, trajectory)
         told.append((trial.decision, trajectory))
     return told
 
@@ -64,7 +65,7 @@ def test_a_trajectory_is_worth_its_likelihoods(policies):
     family, rng = Policies(policies), np.random.default_rng(0)
     for decision in range(len(policies)):
         trajectory = episode(policies[decision], rng, 5)
-        payoff, mediator = family.observation(decision, trajectory, None)
+        payoff, mediator = family.observe_episode(decision, trajectory)
         log_density, divergence = naive_steps(policies, decision, trajectory)
         assert payoff == pytest.approx(trajectory.rewards.sum())
         np.testing.assert_allclose(family.log_densities(mediator), log_density.sum(axis=1), rtol=1e-12)
@@ -150,12 +151,12 @@ def test_a_running_range_is_what_the_known_range_is():
     for _ in range(20):
         trial = running.ask()
         told.append((trial, episode(GAUSSIANS[trial.decision], rng, 6)))
-        running.tell(*told[-1])
+        running.tell_episode(*told[-1])
     low, high = running.record.payoffs.min(), running.record.payoffs.max()
     known = rd.Optimist(space, payoff_range=(low, high), seed=0)
     for trial, trajectory in told:
         known._adopt(trial)
-        known.tell(trial, trajectory)
+        known.tell_episode(trial, trajectory)
     np.testing.assert_allclose(running.estimates().value, known.estimates().value, rtol=1e-9)
 
 
@@ -170,7 +171,7 @@ def test_play_draws_actions_of_which_the_likelihood_is_known():
     space = rd.Finite.policies(policies, weights="per-decision", discount=task.discount, horizon=12, average=True)
     learner = rd.Optimist(space)
     trial = learner.ask()
-    learner.tell(trial, rd.play(task, policies[trial.decision], seed=0))
+    learner.tell_episode(trial, rd.play(task, policies[trial.decision], seed=0))
     assert learner.record.payoffs[0] == pytest.approx(rd.play(task, policies[trial.decision], seed=0).payoff)
     discrete = rd.task("gym:CartPole-v1")
     soft = (rd.SoftmaxPolicy(rd.Linear(4, 2, discrete=True)), np.zeros(8))
@@ -185,7 +186,7 @@ def test_what_is_no_trajectory_is_refused():
     learner = rd.Optimist(rd.Finite.policies(GAUSSIANS, horizon=4), payoff_range=(0, 4), first=0)
     trial, good = learner.ask(), episode(GAUSSIANS[0], np.random.default_rng(0), 4)
     for bad, message in (
-        (0.5, "told a trajectory"),
+        (0.5, "takes an Episode, .*got 0.5"),
         (rd.Trajectory(good.observations[:2], good.actions, good.rewards), r"observations must have shape \(4, 2\)"),
         (rd.Trajectory(good.observations, good.actions[:, :1], good.rewards), "actions must be those"),
         (rd.Trajectory(good.observations, good.actions, np.ones(5)), "T in 1..4"),
@@ -193,13 +194,27 @@ def test_what_is_no_trajectory_is_refused():
         (rd.Trajectory(good.observations, good.actions, good.rewards * np.inf), "rewards must be finite"),
     ):
         with pytest.raises(rd.RandomistError, match=message):
-            learner.tell(trial, bad)
-    with pytest.raises(rd.RandomistError, match="without log_likelihoods"):
-        learner.tell(trial, good, log_likelihoods=[0, 0, 0, 0])
-    learner.tell(trial, good)
+            learner.tell_episode(trial, bad)
+    for likelihoods in (None, [0, 0, 0, 0]):
+        with pytest.raises(
+            rd.errors.MediatorError, match=r"tell_episode\(trial, episode\).*no payoff or log_likelihoods"
+        ):
+            learner.tell(trial, 0.5, log_likelihoods=likelihoods)
+    learner.tell_episode(trial, good)
     stepwise = rd.Optimist(rd.Finite.policies(GAUSSIANS, weights="per-decision", horizon=4), payoff_range=(0, 4))
     with pytest.raises(rd.errors.PayoffError, match="sum of discounted rewards"):
-        stepwise.tell(stepwise.ask(), rd.Trajectory(good.observations, good.actions, good.rewards, payoff=3.9))
+        stepwise.tell_episode(stepwise.ask(), rd.Trajectory(good.observations, good.actions, good.rewards, payoff=3.9))
+
+
+@pytest.mark.parametrize(
+    ("space", "remedy"), [("gaussians", r"tell\(trial, payoff\)$"), ("likelihoods", "log_likelihoods=")]
+)
+def test_only_policies_are_told_episodes(space, remedy):
+    learner = rd.Optimist(problems.FINITE[space])
+    trial = learner.ask()
+    with pytest.raises(rd.errors.ParameterError, match=f"Finite.policies.*{remedy}"):
+        learner.tell_episode(trial, episode(GAUSSIANS[0], np.random.default_rng(0), 4))
+    assert learner.pending == [trial]
 
 
 def test_spaces_of_policies_that_make_no_sense_are_refused():

@@ -12,6 +12,9 @@ from randomist._types import Array
 from randomist.errors import MediatorError, ParameterError, ShapeError
 from randomist.families.base import Family, check_order
 
+if TYPE_CHECKING:
+    from randomist.policies.episodes import Episode
+
 
 @dataclass(frozen=True, eq=False)
 class Likelihoods(Family):
@@ -67,12 +70,19 @@ class Likelihoods(Family):
             )
         return self.log_divergences[np.ix_(self._indices(decisions), self._indices(others))]
 
-    def observation(self, decision: int, payoff: Any, log_likelihoods: ArrayLike | None) -> tuple[Any, Array]:
-        """What was told of a trial: its payoff, and its mediator."""
+    def observe(self, decision: int, payoff: Any, log_likelihoods: ArrayLike | None) -> tuple[Any, Array]:
+        """What `tell` says of a trial of `decision`: its payoff, and its mediator."""
         return payoff, self.checked(decision, log_likelihoods)
 
+    def observe_episode(self, decision: int, episode: Episode) -> tuple[float, Array]:
+        """What `tell_episode` says of a trial of `decision`: its payoff, and its mediator."""
+        raise ParameterError(
+            "episodes are told in a space of policies, Finite.policies(...); here only likelihoods are known: "
+            "tell(trial, payoff, log_likelihoods=...)"
+        )
+
     def checked(self, decision: int, log_likelihoods: ArrayLike | None) -> Array:
-        """Log-likelihoods as they were told, checked and kept from changes.  (K,)"""
+        """Log-likelihoods as they were told, checked and read-only.  (K,)"""
         if log_likelihoods is None:
             raise MediatorError(
                 f"what the policy did is known by its likelihoods: tell(trial, payoff, log_likelihoods=...) with "
@@ -103,7 +113,7 @@ class Likelihoods(Family):
 
 
 def _checked_divergences(value: ArrayLike, count: int) -> Array:
-    """A matrix of divergences, kept from changes.  (K, K)"""
+    """A matrix of divergences, read-only.  (K, K)"""
     try:
         matrix = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):

@@ -26,13 +26,16 @@ PolicyLike: TypeAlias = SavedPolicy | tuple[GaussianPolicy | SoftmaxPolicy, Arra
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class Episode:
     """What a noisy policy did in one episode of T steps."""
 
     observations: Array  # (T, observation_size); a last one that nobody acted on may follow
     actions: NDArray[Any]  # as they were drawn, before anything is clipped: (T, action_size), or (T,) if discrete
     rewards: Array  # (T,)
     payoff: float | None = None  # None: the sum of discounted rewards
+
+
+Trajectory = Episode
 
 
 class Policies(Likelihoods):
@@ -98,16 +101,21 @@ class Policies(Likelihoods):
 
     # A trajectory as it is told.
 
-    def observation(self, decision: int, payoff: Any, log_likelihoods: ArrayLike | None) -> tuple[float, Array]:
-        """The payoff of a trajectory, and its mediator."""
-        if log_likelihoods is not None:
-            raise ParameterError("policies compute their likelihoods: tell(trial, trajectory), without log_likelihoods")
-        observations, actions, rewards = self._checked_trajectory(payoff)
+    def observe(self, decision: int, payoff: Any, log_likelihoods: ArrayLike | None) -> tuple[Any, Array]:
+        """Refused: policies compute their likelihoods."""
+        raise MediatorError(
+            "policies compute likelihoods from what was done: tell_episode(trial, episode), with observations, actions "
+            "and rewards, and no payoff or log_likelihoods"
+        )
+
+    def observe_episode(self, decision: int, episode: Episode) -> tuple[float, Array]:
+        """The payoff of an episode, and its mediator."""
+        observations, actions, rewards = self._checked_episode(episode)
         log_density, divergence = self.steps(observations, actions, decision)  # (S, T) each
         log_density, divergence = log_density.cumsum(axis=1), divergence.cumsum(axis=1)
         self.checked(decision, log_density[:, -1])
         shares = self.step_weights(len(rewards))
-        value = self._payoff(getattr(payoff, "payoff", None), float(shares @ rewards))
+        value = self._payoff(getattr(episode, "payoff", None), float(shares @ rewards))
         if self.weights == "trajectory":
             mediator = np.concatenate([log_density[:, -1], divergence[:, -1]])
         else:
@@ -162,14 +170,14 @@ class Policies(Likelihoods):
             )
         return out
 
-    def _checked_trajectory(self, trajectory: Any) -> tuple[Array, NDArray[Any], Array]:
-        if not all(hasattr(trajectory, name) for name in ("observations", "actions", "rewards")):
+    def _checked_episode(self, episode: Any) -> tuple[Array, NDArray[Any], Array]:
+        if not all(hasattr(episode, name) for name in ("observations", "actions", "rewards")):
             raise MediatorError(
-                f"policies are told a trajectory, with observations, actions and rewards; got {trajectory!r:.80}"
+                f"tell_episode takes an Episode, with observations, actions and rewards; got {episode!r:.80}"
             )
         base, discrete = self.policies[0].base, isinstance(self.policies[0], SoftmaxPolicy)
-        rewards = finite_array(trajectory.rewards, "rewards")
-        observations = finite_array(trajectory.observations, "observations")
+        rewards = finite_array(episode.rewards, "rewards")
+        observations = finite_array(episode.observations, "observations")
         T = rewards.size
         if rewards.ndim != 1 or not 1 <= T <= (self.horizon or T):
             raise ShapeError(f"rewards must have shape (T,) with T in 1..{self.horizon or 'any'}, got {rewards.shape}")
@@ -177,7 +185,7 @@ class Policies(Likelihoods):
             raise ShapeError(
                 f"observations must have shape ({T}, {base.observation_size}), one per reward, got {observations.shape}"
             )
-        actions = np.asarray(trajectory.actions)
+        actions = np.asarray(episode.actions)
         if actions.shape != ((T,) if discrete else (T, base.action_size)):
             raise ShapeError(
                 f"actions must be those that were drawn, one per reward, got shape {actions.shape} for T={T}"

@@ -26,6 +26,7 @@ from randomist.spaces import Finite
 
 if TYPE_CHECKING:
     from randomist.logs import Log
+    from randomist.policies.episodes import Episode
 
 MOST_MISSING = 0.25  # of a policy's mass: where the history has seen less, `recommend` warns
 
@@ -67,18 +68,29 @@ class FiniteLearner(Learner):
     def tell(self, trial: Trial | int, payoff: Any, *, log_likelihoods: Any = None) -> None:
         """The payoff of an asked trial, in the user's units; in any order, each trial once.
 
-        Where the environment produces the mediator, `log_likelihoods` has the log-likelihood of what was done under
-        each policy; in a space of policies over trajectories, a trajectory instead of the payoff says it all.
+        In a space of likelihoods, `log_likelihoods` has the log-likelihood of what was done under each policy.
         """
         ticket = self._ticket(trial)
         mediator = ticket.mediator
         if not self._drawn:
             assert isinstance(self.space.family, Likelihoods)
-            payoff, mediator = self.space.family.observation(ticket.decision, payoff, log_likelihoods)
+            payoff, mediator = self.space.family.observe(ticket.decision, payoff, log_likelihoods)
         elif log_likelihoods is not None:
             raise ParameterError(
                 "log_likelihoods are told in a space of likelihoods, Finite.likelihoods(K); here the family knows them"
             )
+        self._tell(ticket, mediator, payoff)
+
+    def tell_episode(self, trial: Trial | int, episode: Episode) -> None:
+        """What the policy of an asked trial did, in a space of policies: likelihoods and payoff are computed from it."""
+        ticket = self._ticket(trial)
+        if self._drawn:
+            raise ParameterError(
+                "episodes are told in a space of policies, Finite.policies(...); here the mediator was drawn by ask: "
+                "tell(trial, payoff)"
+            )
+        assert isinstance(self.space.family, Likelihoods)
+        payoff, mediator = self.space.family.observe_episode(ticket.decision, episode)
         self._tell(ticket, mediator, payoff)
 
     def estimates(self) -> Estimates:
