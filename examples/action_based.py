@@ -48,14 +48,14 @@ def run(task, policies, learner, seed):
     """ROUNDS episodes, each of the policy that the learner asks for."""
     for episode in range(ROUNDS):
         trial = learner.ask()
-        learner.tell_episode(trial, rd.play(task, policies[trial.decision], seed=10_000 * seed + episode))
+        learner.tell_episode(trial, rd.rollout(task, policies[trial.decision], seed=10_000 * seed + episode))
     return learner
 
 
 def truths(task, policies):
     """Mean payoff of many episodes of each policy, from the same starts; nobody but this script knows it."""
     return np.array(
-        [np.mean([rd.play(task, p, seed=10**6 + i).payoff for i in range(TRUTH_EPISODES)]) for p in policies]
+        [np.mean([rd.rollout(task, p, seed=10**6 + i).payoff for i in range(TRUTH_EPISODES)]) for p in policies]
     )
 
 

@@ -127,7 +127,7 @@ def episode(trial: Any) -> Any:
         did.append(noisy.sample(np.array(theta), state, rng))
         state = 0.7 * state + 0.3 * np.resize(np.asarray(did[-1], float), 2) + 0.1 * rng.normal(size=2)
         earned.append(1 / (1 + float(state @ state)))
-    return rd.Trajectory(np.array(seen), np.array(did), np.array(earned))
+    return rd.Episode(np.array(seen), np.array(did), np.array(earned))
 
 
 def tell(learner: Any, trial: Any, space: str) -> None:

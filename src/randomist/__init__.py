@@ -32,9 +32,7 @@ from randomist.learners import (
     load,
 )
 from randomist.policies import GaussianPolicy, Linear, Neural, SoftmaxPolicy, load_policy, save_policy
-from randomist.policies.episodes import play
-from randomist.policies.rollouts import Rollout, rollout
-from randomist.policies.trajectories import Trajectory
+from randomist.policies.episodes import Episode, rollout
 from randomist.simulation import Run, optimize, optimize_many
 from randomist.spaces import Box, Finite
 from randomist.tasks import Task, task, task_ids
@@ -59,6 +57,7 @@ __all__ = [
     "BoxLearner",
     "Categorical",
     "Dirac",
+    "Episode",
     "Estimates",
     "Family",
     "Finite",
@@ -79,13 +78,11 @@ __all__ = [
     "Randomist",
     "RandomistError",
     "Realist",
-    "Rollout",
     "Run",
     "SharedHistoryLearner",
     "SoftmaxPolicy",
     "Task",
     "ThompsonSampling",
-    "Trajectory",
     "Trial",
     "Uniform",
     "errors",
@@ -94,7 +91,6 @@ __all__ = [
     "load_policy",
     "optimize",
     "optimize_many",
-    "play",
     "policies",
     "rollout",
     "save_policy",

@@ -28,7 +28,7 @@ def episode(policy, rng, steps):
         did.append(noisy.sample(theta, state, rng))
         state = 0.7 * state + 0.3 * np.resize(np.asarray(did[-1], float), 2) + 0.1 * rng.normal(size=2)
         earned.append(1 / (1 + float(state @ state)))
-    return rd.Trajectory(np.array(seen), np.array(did), np.array(earned))
+    return rd.Episode(np.array(seen), np.array(did), np.array(earned))
 
 
 def played(policies, learner, rounds, seed=0, longest=8):
@@ -163,23 +163,23 @@ def test_a_running_range_is_what_the_known_range_is():
 def test_play_draws_actions_of_which_the_likelihood_is_known():
     task = rd.task("lqg", horizon=12)
     policies = [(rd.GaussianPolicy(rd.Linear(1, 1, action_scale=0.25), 0.1), [gain]) for gain in (-0.2, -0.6)]
-    trajectory = rd.play(task, policies[1], seed=4)
+    trajectory = rd.rollout(task, policies[1], seed=4)
     assert trajectory.actions.shape == (12, 1)
     assert trajectory.payoff == pytest.approx(task.episode_payoff(trajectory.rewards))
-    again = rd.play(task, policies[1], seed=4)
+    again = rd.rollout(task, policies[1], seed=4)
     np.testing.assert_array_equal(trajectory.actions, again.actions)
     space = rd.Finite.policies(policies, weights="per-decision", discount=task.discount, horizon=12, average=True)
     learner = rd.Optimist(space)
     trial = learner.ask()
-    learner.tell_episode(trial, rd.play(task, policies[trial.decision], seed=0))
-    assert learner.record.payoffs[0] == pytest.approx(rd.play(task, policies[trial.decision], seed=0).payoff)
+    learner.tell_episode(trial, rd.rollout(task, policies[trial.decision], seed=0))
+    assert learner.record.payoffs[0] == pytest.approx(rd.rollout(task, policies[trial.decision], seed=0).payoff)
     discrete = rd.task("gym:CartPole-v1")
     soft = (rd.SoftmaxPolicy(rd.Linear(4, 2, discrete=True)), np.zeros(8))
-    assert set(rd.play(discrete, soft, seed=1).actions.tolist()) == {0, 1}
+    assert set(rd.rollout(discrete, soft, seed=1).actions.tolist()) == {0, 1}
     with pytest.raises(rd.RandomistError, match="does not fit"):
-        rd.play(task, soft)
+        rd.rollout(task, soft)
     with pytest.raises(rd.RandomistError, match="no episodes"):
-        rd.play("illustrative", soft)
+        rd.rollout("illustrative", soft)
 
 
 def test_what_is_no_trajectory_is_refused():
@@ -187,11 +187,11 @@ def test_what_is_no_trajectory_is_refused():
     trial, good = learner.ask(), episode(GAUSSIANS[0], np.random.default_rng(0), 4)
     for bad, message in (
         (0.5, "takes an Episode, .*got 0.5"),
-        (rd.Trajectory(good.observations[:2], good.actions, good.rewards), r"observations must have shape \(4, 2\)"),
-        (rd.Trajectory(good.observations, good.actions[:, :1], good.rewards), "actions must be those"),
-        (rd.Trajectory(good.observations, good.actions, np.ones(5)), "T in 1..4"),
-        (rd.Trajectory(good.observations, good.actions * np.nan, good.rewards), "actions must be finite"),
-        (rd.Trajectory(good.observations, good.actions, good.rewards * np.inf), "rewards must be finite"),
+        (rd.Episode(good.observations[:2], good.actions, good.rewards), r"observations must have shape \(4, 2\)"),
+        (rd.Episode(good.observations, good.actions[:, :1], good.rewards), "actions must be those"),
+        (rd.Episode(good.observations, good.actions, np.ones(5)), "T in 1..4"),
+        (rd.Episode(good.observations, good.actions * np.nan, good.rewards), "actions must be finite"),
+        (rd.Episode(good.observations, good.actions, good.rewards * np.inf), "rewards must be finite"),
     ):
         with pytest.raises(rd.RandomistError, match=message):
             learner.tell_episode(trial, bad)
@@ -203,7 +203,7 @@ def test_what_is_no_trajectory_is_refused():
     learner.tell_episode(trial, good)
     stepwise = rd.Optimist(rd.Finite.policies(GAUSSIANS, weights="per-decision", horizon=4), payoff_range=(0, 4))
     with pytest.raises(rd.errors.PayoffError, match="sum of discounted rewards"):
-        stepwise.tell_episode(stepwise.ask(), rd.Trajectory(good.observations, good.actions, good.rewards, payoff=3.9))
+        stepwise.tell_episode(stepwise.ask(), rd.Episode(good.observations, good.actions, good.rewards, payoff=3.9))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from randomist.experiments.comparison import mean_interval
 from randomist.experiments.contenders import BOX_CONTENDERS, PAPER_CONTENDERS, Contender, parse_settings
 from randomist.learners import LEARNERS, Auto, BoxLearner, FiniteLearner
 from randomist.policies import load_policy, save_policy
-from randomist.policies.rollouts import rollout
+from randomist.policies.episodes import rollout
 from randomist.simulation import run_all
 from randomist.spaces import Box, Finite
 from randomist.tasks import ControlTask, GymnasiumTask, Task

@@ -9,33 +9,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax, logsumexp
 
-from randomist._checks import finite_array
+from randomist._checks import choice, finite_array, flag, number, whole_number
 from randomist._types import Array
 from randomist.errors import EmptySpaceError, MediatorError, ParameterError, PayoffError, ShapeError, StateError
 from randomist.families.likelihoods import Likelihoods
-from randomist.policies import GaussianPolicy, SavedPolicy, SoftmaxPolicy, policy_from_state, whole_number
+from randomist.policies.noisy import GaussianPolicy, SoftmaxPolicy
+from randomist.policies.saved import SavedPolicy, parameter_vector, policy_from_state
+
+if TYPE_CHECKING:
+    from randomist.policies.episodes import Episode
 
 PolicyLike: TypeAlias = SavedPolicy | tuple[GaussianPolicy | SoftmaxPolicy, ArrayLike]
-
-
-@dataclass(frozen=True, eq=False)
-class Episode:
-    """What a noisy policy did in one episode of T steps."""
-
-    observations: Array  # (T, observation_size); a last one that nobody acted on may follow
-    actions: NDArray[Any]  # as they were drawn, before anything is clipped: (T, action_size), or (T,) if discrete
-    rewards: Array  # (T,)
-    payoff: float | None = None  # None: the sum of discounted rewards
-
-
-Trajectory = Episode
 
 
 class Policies(Likelihoods):
@@ -56,9 +45,8 @@ class Policies(Likelihoods):
     ) -> None:
         pairs = _from_text(policies) if isinstance(policies, str) else [_pair(policy) for policy in policies]
         _check_alike(pairs)
-        if weights not in ("trajectory", "per-decision"):
-            raise ParameterError(f'weights must be "trajectory" or "per-decision", got {weights!r}')
-        if not (isinstance(discount, int | float) and 0 < discount <= 1):
+        choice(weights, ("trajectory", "per-decision"), "weights")
+        if number(discount, "discount", above=0) > 1:
             raise ParameterError(f"discount must lie in (0, 1], got {discount!r}")
         if horizon is None and (weights == "per-decision" or average):
             raise ParameterError('weights="per-decision" and average=True need horizon, the most steps there can be')
@@ -68,7 +56,12 @@ class Policies(Likelihoods):
         for name, value in (
             ("policies", tuple(policy for policy, _ in pairs)),
             ("parameters", tuple(theta for _, theta in pairs)),
-            *(("weights", weights), ("discount", float(discount)), ("horizon", steps), ("average", bool(average))),
+            *(
+                ("weights", weights),
+                ("discount", float(discount)),
+                ("horizon", steps),
+                ("average", flag(average, "average")),
+            ),
             ("shape", (steps, 2 * S + 1) if weights == "per-decision" else (2 * S,)),
         ):
             object.__setattr__(self, name, value)
@@ -131,6 +124,8 @@ class Policies(Likelihoods):
         """Every policy's log-density of each action, and D_2 from the one that acted in each state.  (S, T) each"""
         outputs = self._outputs(observations)  # (S, T, a)
         if isinstance(self.policies[0], SoftmaxPolicy):
+            from scipy.special import log_softmax, logsumexp  # slow to import
+
             log_mass = log_softmax(outputs, axis=-1)
             taken = np.take_along_axis(log_mass, actions[None, :, None], axis=-1)[..., 0]
             return taken, np.maximum(logsumexp(2 * log_mass - log_mass[acted], axis=-1), 0.0)
@@ -158,12 +153,12 @@ class Policies(Likelihoods):
     def _outputs(self, observations: Array) -> Array:
         """What every policy puts out at every state: policies of one shape together.  (S, T, action_size)"""
         T, alike = len(observations), dict[Any, list[int]]()
-        for number, policy in enumerate(self.policies):
-            alike.setdefault(policy.base, []).append(number)
+        for k, policy in enumerate(self.policies):
+            alike.setdefault(policy.base, []).append(k)
         out = np.empty((self.count, T, self.policies[0].base.action_size))
-        for base, numbers in alike.items():
-            theta = np.repeat(np.array([self.parameters[n] for n in numbers]), T, axis=0)
-            out[numbers] = base.outputs(theta, np.tile(observations, (len(numbers), 1))).reshape(len(numbers), T, -1)
+        for base, which in alike.items():
+            theta = np.repeat(np.array([self.parameters[k] for k in which]), T, axis=0)
+            out[which] = base.outputs(theta, np.tile(observations, (len(which), 1))).reshape(len(which), T, -1)
         if not np.isfinite(out).all():
             raise MediatorError(
                 "a policy put out something that is not finite in a visited state; check its parameters"
@@ -218,10 +213,7 @@ def _pair(policy: Any) -> tuple[GaussianPolicy | SoftmaxPolicy, Array]:
             f"policies over trajectories are noisy, a GaussianPolicy or a SoftmaxPolicy; got {noisy!r:.80}: without "
             "noise no other policy could have done the same"
         )
-    theta = finite_array(np.atleast_1d(np.asarray(parameters, dtype=np.float64)), "parameters")
-    if theta.shape != (noisy.size,):
-        raise ShapeError(f"parameters of {noisy} must have shape ({noisy.size},), got {theta.shape}")
-    return noisy, theta
+    return noisy, parameter_vector(noisy, parameters)
 
 
 def _check_alike(pairs: Sequence[tuple[GaussianPolicy | SoftmaxPolicy, Array]]) -> None:
@@ -236,4 +228,4 @@ def _from_text(text: str) -> list[tuple[GaussianPolicy | SoftmaxPolicy, Array]]:
     try:
         return [_pair((policy_from_state(part["policy"]), part["parameters"])) for part in json.loads(text)]
     except (ValueError, KeyError, TypeError) as error:
-        raise StateError(f"no policies can be read from {text[:80]!r}: {error}") from error
+        raise StateError(f"policies cannot be read from {text[:80]!r}: {error}") from error

@@ -19,10 +19,11 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
+from randomist._checks import whole_number
 from randomist._types import Array
 from randomist.errors import ParameterError, RandomistError, ShapeError, TaskError
 from randomist.families import Gaussian
-from randomist.policies import Linear, Neural, Policy, whole_number
+from randomist.policies import Linear, Neural, Policy
 from randomist.spaces import Box
 from randomist.tasks.base import ControlTask, register_prefix
 
