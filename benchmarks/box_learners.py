@@ -16,7 +16,6 @@ import randomist as rd
 from randomist.importance import chains, kernels, perturbed
 from randomist.importance.coins import TABLE, Coins, log_cdf, log_mass
 from randomist.importance.perturbed import Perturbed, Rivals
-from randomist.simulation import make_learner
 
 
 @numba.njit(cache=True)
@@ -73,7 +72,7 @@ def compare_rounds(t: int = 2500, repeats: int = 200) -> None:
         ("Prospector", rd.Prospector, {}),
         ("Auto", rd.Auto, {}),
     ):
-        chooser, rng = make_learner(learner, task, 1, **settings), np.random.default_rng(0)
+        chooser, rng = rd.make(learner, task, seed=1, **settings), np.random.default_rng(0)
         for _ in range(t):
             trial = chooser.ask()
             chooser.tell(trial, float(task.payoff(trial.mediator[None], rng)[0]))
@@ -98,7 +97,7 @@ def run(task: rd.Task, rounds: int, **settings: object) -> float:
 
 
 def grown(task: rd.Task, t: int, **settings: object) -> rd.MCMCRandomist:
-    learner = make_learner(rd.MCMCRandomist, task, 1, **settings)
+    learner = rd.make(rd.MCMCRandomist, task, seed=1, **settings)
     rng = np.random.default_rng(0)
     for _ in range(t):
         trial = learner.ask()

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from randomist.experiments.comparison import mean_interval
-from randomist.experiments.contenders import TITLES, Contender
+from randomist.experiments.contenders import Contender
 from randomist.experiments.specs import Experiment
 from randomist.experiments.store import Store
-from randomist.learners import LEARNERS
+from randomist.learners import registry
 
 COLUMNS = {"estimator": "estimator", "divergence": "divergence", "bias_correction": "b"}
 NO_BIAS = ("ftl", "realist")  # their index has none
@@ -36,12 +36,12 @@ class Row:
 
     @property
     def title(self) -> str:
-        return TITLES.get(self.learner.name, self.learner.name.upper())
+        return registry.title(self.learner.name)
 
     @property
     def words(self) -> list[str]:
         """Estimator, divergence and bias correction, as they are for this learner."""
-        settings, known = self.learner.settings, {field.name: field for field in fields(LEARNERS[self.learner.name])}
+        settings, known = self.learner.settings, {field.name: field for field in fields(registry.find(self.learner.name))}
         words = []
         for name in COLUMNS:
             if name not in known or (name == "bias_correction" and self.learner.name in NO_BIAS):

@@ -1,123 +1,96 @@
-"""Choose policies while they run: every rollout informs every policy."""
+"""Choose policies while they run: every rollout informs every policy.
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+Nothing but this table is loaded by `import randomist`: what a name needs is imported when the name is first used.
+"""
 
-from randomist import _compiled, errors, importance, policies, simulation, tasks, testing, theory  # noqa: F401 (the first drops stale caches)
-from randomist.errors import RandomistError
-from randomist.families import Categorical, Dirac, Family, Gaussian, LocationScale, Mixed, Uniform
-from randomist.histories.finite import Estimates
-from randomist.learners import (
-    GPUCB,
-    LEARNERS,
-    PGPE,
-    POIS,
-    UCB1,
-    Auto,
-    BanditLearner,
-    BoxLearner,
-    FiniteLearner,
-    FollowTheLeader,
-    GridOptimist,
-    Learner,
-    MCMCRandomist,
-    Optimist,
-    PerturbedHistory,
-    Prospector,
-    Randomist,
-    Realist,
-    SharedHistoryLearner,
-    ThompsonSampling,
-    Trial,
-    load,
-)
-from randomist.policies import GaussianPolicy, Linear, Neural, SoftmaxPolicy, load_policy, save_policy
-from randomist.policies.episodes import Episode, rollout
-from randomist.simulation import Run, optimize, optimize_many
-from randomist.spaces import Box, Finite
-from randomist.tasks import Task, task, task_ids
+from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
+from randomist._lookup import lazy
+
+if TYPE_CHECKING:  # the same names, for type checkers and editors
+    from randomist import errors as errors
+    from randomist import importance as importance
+    from randomist import learners as learners
+    from randomist import logs as logs
+    from randomist import policies as policies
+    from randomist import simulation as simulation
+    from randomist import study as study
+    from randomist import tasks as tasks
+    from randomist import testing as testing
+    from randomist import theory as theory
+    from randomist.errors import RandomistError as RandomistError
+    from randomist.families import Categorical as Categorical
+    from randomist.families import Dirac as Dirac
+    from randomist.families import Family as Family
+    from randomist.families import Gaussian as Gaussian
+    from randomist.families import LocationScale as LocationScale
+    from randomist.families import Mixed as Mixed
+    from randomist.families import Uniform as Uniform
+    from randomist.histories.record import Estimates as Estimates
+    from randomist.learners import GPUCB as GPUCB
+    from randomist.learners import LEARNERS as LEARNERS
+    from randomist.learners import PGPE as PGPE
+    from randomist.learners import POIS as POIS
+    from randomist.learners import UCB1 as UCB1
+    from randomist.learners import Auto as Auto
+    from randomist.learners import BanditLearner as BanditLearner
+    from randomist.learners import BoxLearner as BoxLearner
+    from randomist.learners import FiniteLearner as FiniteLearner
+    from randomist.learners import FollowTheLeader as FollowTheLeader
+    from randomist.learners import GridOptimist as GridOptimist
+    from randomist.learners import Learner as Learner
+    from randomist.learners import MCMCRandomist as MCMCRandomist
+    from randomist.learners import Optimist as Optimist
+    from randomist.learners import PerturbedHistory as PerturbedHistory
+    from randomist.learners import Prospector as Prospector
+    from randomist.learners import Randomist as Randomist
+    from randomist.learners import Realist as Realist
+    from randomist.learners import SharedHistoryLearner as SharedHistoryLearner
+    from randomist.learners import ThompsonSampling as ThompsonSampling
+    from randomist.learners import Trial as Trial
+    from randomist.learners import load as load
+    from randomist.learners import make as make
     from randomist.logs import Log as Log
+    from randomist.policies import GaussianPolicy as GaussianPolicy
+    from randomist.policies import Linear as Linear
+    from randomist.policies import Neural as Neural
+    from randomist.policies import SoftmaxPolicy as SoftmaxPolicy
+    from randomist.policies import load_policy as load_policy
+    from randomist.policies import save_policy as save_policy
+    from randomist.policies.episodes import Episode as Episode
+    from randomist.policies.episodes import rollout as rollout
+    from randomist.simulation import Run as Run
+    from randomist.simulation import optimize as optimize
+    from randomist.simulation import optimize_many as optimize_many
+    from randomist.spaces import Box as Box
+    from randomist.spaces import Finite as Finite
     from randomist.study import Study as Study
     from randomist.study import create_study as create_study
     from randomist.study import load_study as load_study
+    from randomist.tasks import Task as Task
+    from randomist.tasks import task as task
+    from randomist.tasks import task_ids as task_ids
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "GPUCB",
-    "LEARNERS",
-    "PGPE",
-    "POIS",
-    "UCB1",
-    "Auto",
-    "BanditLearner",
-    "Box",
-    "BoxLearner",
-    "Categorical",
-    "Dirac",
-    "Episode",
-    "Estimates",
-    "Family",
-    "Finite",
-    "FiniteLearner",
-    "FollowTheLeader",
-    "Gaussian",
-    "GaussianPolicy",
-    "GridOptimist",
-    "Learner",
-    "Linear",
-    "LocationScale",
-    "MCMCRandomist",
-    "Mixed",
-    "Neural",
-    "Optimist",
-    "PerturbedHistory",
-    "Prospector",
-    "Randomist",
-    "RandomistError",
-    "Realist",
-    "Run",
-    "SharedHistoryLearner",
-    "SoftmaxPolicy",
-    "Task",
-    "ThompsonSampling",
-    "Trial",
-    "Uniform",
-    "errors",
-    "importance",
-    "load",
-    "load_policy",
-    "optimize",
-    "optimize_many",
-    "policies",
-    "rollout",
-    "save_policy",
-    "simulation",
-    "task",
-    "task_ids",
-    "tasks",
-    "testing",
-    "theory",
-]
+_NAMES = {
+    "errors": "RandomistError",
+    "families": "Categorical Dirac Family Gaussian LocationScale Mixed Uniform",
+    "histories.record": "Estimates",
+    "learners": """GPUCB LEARNERS PGPE POIS UCB1 Auto BanditLearner BoxLearner FiniteLearner FollowTheLeader
+        GridOptimist Learner MCMCRandomist Optimist PerturbedHistory Prospector Randomist Realist SharedHistoryLearner
+        ThompsonSampling Trial load make""",
+    "logs": "Log",
+    "policies": "GaussianPolicy Linear Neural SoftmaxPolicy load_policy save_policy",
+    "policies.episodes": "Episode rollout",
+    "simulation": "Run optimize optimize_many",
+    "spaces": "Box Finite",
+    "study": "Study create_study load_study",
+    "tasks": "Task task task_ids",
+}
+_MODULES = "errors importance learners logs policies simulation study tasks testing theory"
+_HOMES = {name: f"randomist.{home}" for home, names in _NAMES.items() for name in names.split()}
+_HOMES |= dict.fromkeys(_MODULES.split(), "")
 
-
-# On first use, for they need more than the core: where each lives, and the extra that it needs.
-_LAZY = {"Log": ("logs", "run")} | dict.fromkeys(("Study", "create_study", "load_study"), ("study", "study"))
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, extra = _LAZY[name]
-    try:
-        return getattr(import_module(f"randomist.{module}"), name)
-    except ImportError as missing:
-        raise ImportError(
-            f"rd.{name} needs the `{extra}` extra ({missing}); pip install 'randomist[{extra}]'"
-        ) from missing
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_LAZY])
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy(__name__, _HOMES, {"randomist.logs": "run", "randomist.study": "study"})

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from randomist._checks import whole_number
 from randomist._types import Array
-from randomist.errors import ParameterError, TaskError
-from randomist.learners import LEARNERS, Auto, Learner
-from randomist.spaces import Space
-from randomist.tasks import ControlTask, Task
-from randomist.tasks import task as find_task
+from randomist.errors import ParameterError
+from randomist.learners.registry import LearnerLike, make
+from randomist.tasks.base import Task
+from randomist.tasks.base import task as find_task
 
-LearnerLike: TypeAlias = str | Callable[..., Learner]
+if TYPE_CHECKING:
+    from randomist.learners.base import Learner
+    from randomist.spaces import Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,41 +42,6 @@ class Run:
         return np.cumsum(self.payoffs) / np.arange(1, len(self.payoffs) + 1)
 
 
-def make_learner(learner: LearnerLike, task: Task, seed: int, space: Space | None = None, **settings: Any) -> Learner:
-    """A learner for a task: its space, range and first decision, unless settings say otherwise."""
-    space = task.space if space is None else space
-    if isinstance(learner, str):
-        if learner not in LEARNERS:
-            raise ParameterError(f"unknown learner {learner!r}; known learners: {', '.join(LEARNERS)}")
-        learner = LEARNERS[learner]
-    automatic = isinstance(learner, type) and issubclass(learner, Auto)
-    if (
-        space is None
-        and automatic
-        and isinstance(task, ControlTask)
-        and not {"low", "high", "dimension"} & set(settings)
-    ):
-        settings = settings | {"dimension": task.policy.size}
-    elif space is None and not automatic:
-        raise TaskError(
-            f"task {task.id!r} does not fix where to search; give low, high and std to it, or space= a Box or a Finite"
-        )
-    if isinstance(learner, type) and issubclass(learner, Learner):
-        known = {entry.name for entry in fields(learner)} - {"space"}
-        if unknown := set(settings) - known:
-            raise ParameterError(
-                f"{learner.__name__} has no setting {', '.join(sorted(unknown))}; it has {', '.join(sorted(known))}"
-            )
-    unknown_range = isinstance(task, ControlTask) and math.isinf(task.payoff_range[0])  # of returns: learn it
-    given: dict[str, Any] = {"seed": seed}
-    if not getattr(learner, "learns_range", False):
-        given["payoff_range"] = "running" if unknown_range else task.payoff_range
-        given["out_of_range"] = task.out_of_range
-    if space is not None and space is task.space and task.first is not None:
-        given["first"] = task.first
-    return learner(space, **(given | settings))  # type: ignore[arg-type]  # Auto makes its own
-
-
 def optimize(
     task: str | Task,
     learner: LearnerLike,
@@ -91,10 +57,9 @@ def optimize(
     `learner` is a class, a name (`randomist list`) or anything callable like one; `progress` is called with the number
     of rounds done. The learner draws from `seed`, and so does the task, in a branch of its own.
     """
-    if not isinstance(rounds, int | np.integer) or rounds < 1:
-        raise ParameterError(f"rounds must be a whole number >= 1, got {rounds!r}")
+    rounds = whole_number(rounds, "rounds")
     task = find_task(task)
-    chooser = make_learner(learner, task, seed, space, **settings)
+    chooser = make(learner, task, space=space, **({"seed": seed} | settings))
     if not getattr(chooser, "keep_record", True):
         raise ParameterError("a run is a record: keep_record must be True here; to forget it, ask and tell the learner")
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))  # 0 and 1 are the learner's

@@ -74,7 +74,7 @@ def test_the_digest_knows_what_results_depend_on():
     ("text", "words"),
     [
         ("name = 3", "needs"),
-        ("nonsense", "no TOML"),
+        ("nonsense", "not TOML"),
         ('name="a"\nrounds=0\nseeds=1\ntasks=[{id="lqg"}]\nlearners=[{name="ucb1"}]', "rounds.*>= 1"),
         ('name="a/b"\nrounds=1\nseeds=1\ntasks=[{id="lqg"}]\nlearners=[{name="ucb1"}]', "name of an experiment"),
         ('name="a"\nrounds=1\nseeds=1\ntasks=[{id="lqg"}]\nlearners=[{name="nobody"}]', "unknown learner 'nobody'"),

@@ -168,7 +168,7 @@ def test_tabulated_density_on_a_real_history():
 def played(rounds=60, seed=0, task="mountain-car", **settings):
     problem = rd.task(task)
     rng = np.random.default_rng(1)
-    learner = rd.simulation.make_learner("mcmc-randomist", problem, seed, **settings)
+    learner = rd.make("mcmc-randomist", problem, seed=seed, **settings)
     for _ in range(rounds):
         trial = learner.ask()
         learner.tell(trial, float(problem.payoff(trial.mediator[None], rng)[0]))

@@ -14,8 +14,7 @@ import typer
 from randomist.cli.app import app, err
 from randomist.errors import ParameterError
 from randomist.experiments.contenders import parse_settings
-from randomist.learners import LEARNERS
-from randomist.tasks import base as tasks
+from randomist.learners.registry import TABLE
 
 if TYPE_CHECKING:  # SQLAlchemy and FastAPI are loaded by the commands that need them
     from randomist.study import Study
@@ -39,12 +38,12 @@ Worker = Annotated[str | None, typer.Option(help="Under which name to ask; by de
 @study_app.command()
 def create(
     name: Name,
-    learner: Annotated[str, typer.Option(help=f"One of {', '.join(LEARNERS)}.")] = "randomist",
+    learner: Annotated[str, typer.Option(help=f"One of {', '.join(TABLE)}, or module:Class.")] = "randomist",
     space: Annotated[
         str | None, typer.Option(help='The space as JSON, or a file with it: {"kind": "Finite", "family": ...}.')
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="Take space and payoff range of a task (see `randomist list`).")
+        str | None, typer.Option(help="Take space, payoff range and first decision of a task (see `randomist list`).")
     ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="A setting of the learner, key=value.")] = None,
     lease: Annotated[float, typer.Option(help="Seconds until an unanswered trial counts as stale.")] = 3600.0,
@@ -59,25 +58,18 @@ def create(
 
     Example: randomist study create ads --learner randomist --space space.json --set perturbation_scale=1.1
     """
-    from randomist.study.describe import learner_from, made
+    from randomist.study.describe import learner_from, on_trial
     from randomist.study.study import create_study
+    from randomist.tasks.base import task as find_task
 
     chosen = parse_settings(settings or [])
     if (space is None) == (task is None):
         raise ParameterError("a study needs --space or --task, one of them")
     if task is not None:
-        if learner not in LEARNERS:
-            raise ParameterError(f"unknown learner {learner!r}; known learners: {', '.join(LEARNERS)}")
-        problem = tasks.task(task)
-        if problem.space is None:
-            raise ParameterError(f"the task {task!r} has no space of its own; give --space")
-        first = {} if problem.first is None else {"first": problem.first}
-        taken = {"payoff_range": problem.payoff_range, "out_of_range": problem.out_of_range} | first
-        made_of = made(LEARNERS[learner], problem.space, taken | chosen)
+        made = on_trial(learner, find_task(task), **chosen)
     else:
-        assert space is not None
-        made_of = learner_from(learner, _json(space), chosen)
-    study = create_study(name, made_of, storage=storage, lease=lease, exist_ok=exist_ok)
+        made = learner_from(learner, _json(space or ""), chosen, foreign=True)
+    study = create_study(name, made, storage=storage, lease=lease, exist_ok=exist_ok)
     _say({"name": study.name, "learner": study.learner_name, "storage": study.storage.database.name})
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from randomist._types import Array
 from randomist.experiments.paper import MCMC_FULL
-from randomist.learners import MCMCRandomist
-from randomist.simulation import make_learner
+from randomist.learners.box.mcmc_randomist import MCMCRandomist
+from randomist.learners.registry import make
 from randomist.spaces import Box
 from randomist.tasks import MountainCar
 
@@ -48,7 +48,7 @@ class Chains:
 def record_chains(seed: int = 0) -> Chains:
     """The chains of rounds 2-6 and 501-505 of the run that Figure 3 has for this seed."""
     task = MountainCar()
-    learner = make_learner(MCMC_FULL.name, task, seed, **MCMC_FULL.settings)
+    learner = make(MCMC_FULL.name, task, seed=seed, **MCMC_FULL.settings)
     assert isinstance(learner, MCMCRandomist)
     assert isinstance(task.space, Box)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))  # as `optimize` has it

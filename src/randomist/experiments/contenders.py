@@ -10,30 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from randomist.errors import ParameterError
-from randomist.learners import LEARNERS
+from randomist.learners import registry
 
-TITLES = {
-    "ftl": "FTL",
-    "optimist": "OPTIMIST",
-    "randomist": "RANDOMIST",
-    "realist": "REALIST",
-    "ucb1": "UCB1",
-    "phe": "PHE",
-    "thompson": "TS",
-    "gp-ucb": "GP-UCB",
-    "mcmc-randomist": "MCMC-RANDOMIST",
-    "grid-optimist": "OPTIMIST2",
-    "pgpe": "PGPE",
-    "pois": "PB-POIS",
-    "prospector": "PROSPECTOR",
-    "auto": "Auto",
-}
 LETTERS = {"perturbation_scale": "a", "bias_correction": "b", "kappa": "κ", "step_size": "step", "density": ""}
 
 
 @dataclass(frozen=True)
 class Contender:
-    """One entry of a comparison: `Contender.parse("randomist:perturbation_scale=8.1")`."""
+    """One entry of a comparison: `Contender.parse("randomist:perturbation_scale=8.1")`, or "module:Class:key=value"."""
 
     name: str
     settings: dict[str, Any] = field(default_factory=dict, hash=False)
@@ -41,14 +25,16 @@ class Contender:
     @classmethod
     def parse(cls, text: str) -> Contender:
         name, _, rest = text.partition(":")
-        if name not in LEARNERS:
-            raise ParameterError(f"unknown learner {name!r}; known learners: {', '.join(LEARNERS)}")
-        return cls(name, parse_settings(re.split(r",(?=\s*[\w-]+=)", rest) if rest else []))  # not inside of (0,1)
+        if name not in registry.TABLE and rest:  # module:Class, and then its settings
+            second, _, rest = rest.partition(":")
+            name = f"{name}:{second}"
+        pairs = re.split(r",(?=\s*[\w-]+=)", rest) if rest else []  # not at the comma of (0,1)
+        return cls(registry.check(name), parse_settings(pairs))
 
     @property
     def title(self) -> str:
         letters = [f"{LETTERS.get(key, key)}={value}".lstrip("=") for key, value in self.settings.items()]
-        return " ".join([TITLES.get(self.name, self.name), *letters])
+        return " ".join([registry.title(self.name), *letters])
 
 
 def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:

@@ -19,50 +19,16 @@ from randomist._types import Array
 from randomist.experiments.chains import Chains
 from randomist.experiments.comparison import Comparison, mean_interval
 from randomist.experiments.contenders import Contender
+from randomist.learners import registry
 from randomist.learners.box.grid_optimist import points_per_dimension
+from randomist.plots.style import STYLE
 from randomist.spaces import Finite
-from randomist.tasks import Task
-
-# Okabe and Ito's palette; line style and marker tell learners apart without colour.
-LOOKS: dict[str, tuple[str, Any, str]] = {
-    "randomist:perturbation_scale=8.1": ("#0072B2", "-", "o"),
-    "randomist:perturbation_scale=1.1": ("#56B4E9", "-", "s"),
-    "randomist": ("#0072B2", "-", "o"),
-    "optimist": ("#D55E00", "-", "^"),
-    "ftl": ("#000000", (0, (5, 1.5)), "x"),
-    "ucb1": ("#009E73", (0, (3, 1, 1, 1)), "D"),
-    "phe": ("#CC79A7", (0, (5, 1, 1, 1, 1, 1)), "v"),
-    "thompson": ("#E69F00", (0, (1.5, 1)), "P"),
-    "gp-ucb": ("#7F7F7F", (0, (4, 2)), "*"),
-    "mcmc-randomist": ("#0072B2", "-", "o"),
-    "mcmc-randomist:density=one-step": ("#56B4E9", "-", "s"),
-    "mcmc-randomist:bias_correction=paper": ("#003E6B", (0, (5, 1.5)), "X"),
-    "grid-optimist": ("#D55E00", "-", "^"),
-    "pgpe:step_size=1.0": ("#009E73", (0, (1.5, 1)), "v"),
-    "pgpe:step_size=100.0": ("#009E73", (0, (5, 1, 1, 1)), "P"),
-    "pgpe": ("#009E73", "-", "D"),
-    "pois": ("#CC79A7", (0, (3, 1, 1, 1)), "*"),
-}
-STYLE: Any = {
-    "font.size": 8,
-    "axes.titlesize": 8.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#E6E6E6",
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "lines.linewidth": 1.3,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
-}
+from randomist.tasks.base import Task
 
 
 def look(contender: Contender) -> dict[str, Any]:
     """Colour, line and marker of a learner."""
-    keys = [f"{contender.name}:{key}={value}" for key, value in contender.settings.items()]
-    chosen = next((LOOKS[key] for key in reversed(keys) if key in LOOKS), LOOKS.get(contender.name))
-    colour, line, marker = chosen or ("#333333", "-", ".")
+    colour, line, marker = registry.look(contender.name, contender.settings)
     return {"color": colour, "linestyle": line, "marker": marker, "markersize": 3.2}
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from randomist.errors import ParameterError
 from randomist.experiments.contenders import Contender
-from randomist.learners import LEARNERS
-from randomist.tasks import Task
-from randomist.tasks import task as find_task
+from randomist.learners import registry
+from randomist.tasks.base import Task
+from randomist.tasks.base import task as find_task
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def read_experiment(path: Path) -> Experiment:
         with path.open("rb") as file:
             return experiment_from_state(tomllib.load(file))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ParameterError(f"{path} is no TOML: {error}") from error
+        raise ParameterError(f"{path} is not TOML: {error}") from error
     except ParameterError as error:
         raise ParameterError(f"{path}: {error}") from error
 
@@ -125,9 +125,7 @@ def experiment_from_state(state: dict[str, Any]) -> Experiment:
         tasks.append(TaskSpec(entry["id"], entry.get("settings", {}), entry.get("title", "")))
     for entry in state["learners"]:
         _check_entry(entry, {"name", "settings"}, "name", "learners")
-        if entry["name"] not in LEARNERS:
-            raise ParameterError(f"unknown learner {entry['name']!r}; known learners: {', '.join(LEARNERS)}")
-        learners.append(Contender(entry["name"], entry.get("settings", {})))
+        learners.append(Contender(registry.check(entry["name"]), entry.get("settings", {})))
     return Experiment(state["name"], tuple(tasks), tuple(learners), state["rounds"], state["seeds"])
 
 

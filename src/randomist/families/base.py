@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from randomist._types import Array, Indices
 from randomist.errors import ParameterError, ShapeError
+from randomist.families.registry import kind_of
 
 NODES = 256  # per decision, where an integral under it is a sum
 
@@ -79,7 +80,7 @@ class Family(ABC):
 
     def state(self) -> dict[str, Any]:
         """The constructor's arguments as plain arrays, under the family's name."""
-        return {"kind": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
+        return {"kind": kind_of(type(self))} | {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
 
     def _indices(self, decisions: ArrayLike | None) -> Indices:
         """Decisions of a family with members as checked indices."""

@@ -1,62 +1,40 @@
-"""One file per algorithm; each says how an estimate becomes a choice."""
+"""One file per algorithm; each says how an estimate becomes a choice. `registry` has their names and makes them."""
 
-from randomist.learners.base import Learner, Trial, load
-from randomist.learners.box.auto import Auto
-from randomist.learners.box.base import BoxLearner
-from randomist.learners.box.grid_optimist import GridOptimist
-from randomist.learners.box.mcmc_randomist import MCMCRandomist
-from randomist.learners.box.pgpe import PGPE
-from randomist.learners.box.pois import POIS
-from randomist.learners.box.prospector import Prospector
-from randomist.learners.finite.base import BanditLearner, FiniteLearner, SharedHistoryLearner
-from randomist.learners.finite.ftl import FollowTheLeader
-from randomist.learners.finite.gp_ucb import GPUCB
-from randomist.learners.finite.optimist import Optimist
-from randomist.learners.finite.phe import PerturbedHistory
-from randomist.learners.finite.randomist import Randomist
-from randomist.learners.finite.realist import Realist
-from randomist.learners.finite.thompson import ThompsonSampling
-from randomist.learners.finite.ucb1 import UCB1
+from typing import TYPE_CHECKING
 
-# The command line's names. A new learner is one file and one line here.
-LEARNERS: dict[str, type[Learner]] = {
-    "ftl": FollowTheLeader,
-    "optimist": Optimist,
-    "randomist": Randomist,
-    "realist": Realist,
-    "ucb1": UCB1,
-    "phe": PerturbedHistory,
-    "thompson": ThompsonSampling,
-    "gp-ucb": GPUCB,
-    "mcmc-randomist": MCMCRandomist,
-    "pgpe": PGPE,
-    "pois": POIS,
-    "grid-optimist": GridOptimist,
-    "prospector": Prospector,
-    "auto": Auto,
+from randomist._lookup import lazy
+from randomist.learners.registry import LEARNERS, TABLE, make
+
+if TYPE_CHECKING:
+    from randomist.learners.base import Learner as Learner
+    from randomist.learners.base import Trial as Trial
+    from randomist.learners.box.auto import Auto as Auto
+    from randomist.learners.box.base import BoxLearner as BoxLearner
+    from randomist.learners.box.grid_optimist import GridOptimist as GridOptimist
+    from randomist.learners.box.mcmc_randomist import MCMCRandomist as MCMCRandomist
+    from randomist.learners.box.pgpe import PGPE as PGPE
+    from randomist.learners.box.pois import POIS as POIS
+    from randomist.learners.box.prospector import Prospector as Prospector
+    from randomist.learners.finite.base import BanditLearner as BanditLearner
+    from randomist.learners.finite.base import FiniteLearner as FiniteLearner
+    from randomist.learners.finite.base import SharedHistoryLearner as SharedHistoryLearner
+    from randomist.learners.finite.ftl import FollowTheLeader as FollowTheLeader
+    from randomist.learners.finite.gp_ucb import GPUCB as GPUCB
+    from randomist.learners.finite.optimist import Optimist as Optimist
+    from randomist.learners.finite.phe import PerturbedHistory as PerturbedHistory
+    from randomist.learners.finite.randomist import Randomist as Randomist
+    from randomist.learners.finite.realist import Realist as Realist
+    from randomist.learners.finite.thompson import ThompsonSampling as ThompsonSampling
+    from randomist.learners.finite.ucb1 import UCB1 as UCB1
+    from randomist.learners.states import load as load
+
+# Where each name is defined; the learners are those of the table.
+HOMES = {
+    **dict.fromkeys(("Learner", "Trial"), "randomist.learners.base"),
+    "load": "randomist.learners.states",
+    **dict.fromkeys(("BanditLearner", "FiniteLearner", "SharedHistoryLearner"), "randomist.learners.finite.base"),
+    "BoxLearner": "randomist.learners.box.base",
+    **{entry.class_name: entry.place.partition(":")[0] for entry in TABLE.values()},
 }
-
-__all__ = [
-    "GPUCB",
-    "LEARNERS",
-    "PGPE",
-    "POIS",
-    "UCB1",
-    "Auto",
-    "BanditLearner",
-    "BoxLearner",
-    "FiniteLearner",
-    "FollowTheLeader",
-    "GridOptimist",
-    "Learner",
-    "MCMCRandomist",
-    "Optimist",
-    "PerturbedHistory",
-    "Prospector",
-    "Randomist",
-    "Realist",
-    "SharedHistoryLearner",
-    "ThompsonSampling",
-    "Trial",
-    "load",
-]
+__all__ = ["LEARNERS", "make", *HOMES]
+__getattr__, __dir__ = lazy(__name__, HOMES)

@@ -11,8 +11,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from randomist.experiments.figures import STYLE
 from randomist.logs.report import Evaluation
+from randomist.plots.style import STYLE
 
 # Okabe and Ito's palette, and a marker each: told apart without colour.
 ESTIMATES = (

@@ -4,20 +4,27 @@
      "space": {"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1, 2], "std": 2}}}
 
 A space is `Finite` (a `family` with members, or `families`, a list), `Box` (`family`, `low`, `high`), or `Grid` (a
-`Finite` of `points` per dimension between `low` and `high`).
+`Finite` of `points` per dimension between `low` and `high`). A learner or a kind of family that is not ours is named by
+where it is defined, "module:Class".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from randomist._lookup import is_foreign
 from randomist.errors import ParameterError, RandomistError
 from randomist.families import family_from_state
-from randomist.learners import LEARNERS, Learner
+from randomist.learners.registry import TABLE, LearnerLike, make
 from randomist.spaces import Box, Finite, Space
+
+if TYPE_CHECKING:
+    from randomist.learners.base import Learner
+    from randomist.tasks.base import Task
 
 MOST_POINTS = 20_000  # of a grid
 KINDS = {
@@ -27,33 +34,47 @@ KINDS = {
 }
 
 
-def learner_from(name: Any, space: Any, settings: Any = None) -> Learner:
-    """A learner that works: it was asked and told once, on trial."""
-    cls = LEARNERS.get(name) if isinstance(name, str) else None
-    if cls is None:
-        raise ParameterError(f"unknown learner {str(name)[:60]!r}; known learners: {', '.join(LEARNERS)}")
-    return made(cls, space_from(space), dict(settings or {}))
+def learner_from(name: Any, space: Any, settings: Any = None, *, foreign: bool = False) -> Learner:
+    """A learner that works: it was asked and told, on trial.
+
+    `foreign=True` lets "module:Class" name a learner or a family that is not ours. That imports a module, so it is not
+    for descriptions that come from elsewhere.
+    """
+    if not foreign and (places := list(_foreign([name, space]))):
+        raise ParameterError(
+            f"{places[0][:80]!r} is not one of ours and cannot be named here; learners are {', '.join(TABLE)}; create "
+            "the study with Python or `randomist study create`"
+        )
+    return on_trial(name, space_from(space), **dict(settings or {}))
 
 
-def made(cls: type[Learner], space: Space, settings: dict[str, Any]) -> Learner:
-    """A learner of these settings, or the reason why there is none."""
+def on_trial(learner: LearnerLike, place: Space | Task, **settings: Any) -> Learner:
+    """What `rd.make` makes, if it can be asked, told and asked for a recommendation; else the reason why not."""
+    if settings.get("seed", 0) is None:  # a study is made again of its settings, so it needs to know its seed
+        settings["seed"] = int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
+    probe = make(learner, place, **settings)
     try:
-        chosen: dict[str, Any] = {
-            key: tuple(v) if key == "payoff_range" and isinstance(v, list) else v for key, v in settings.items()
-        }
-        if chosen.get("seed", 0) is None:
-            chosen["seed"] = int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
-        probe = cls(space, **chosen)
-        low, high = probe._scale.low, probe._scale.high
-        payoff = (low + high) / 2 if np.isfinite([low, high]).all() else 0.0
+        payoff = 0.0 if probe.payoff_range == "running" else float(np.mean(probe.payoff_range))
         for _ in range(2):
-            probe.tell(probe.ask(), payoff)
+            probe.tell(probe.ask(), payoff if math.isfinite(payoff) else 0.0)
         probe.recommend()
-        return cls(space, **chosen)
     except RandomistError:
         raise
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
-        raise ParameterError(f"{cls.__name__} cannot be made of these settings: {_line(error)}") from error
+        raise ParameterError(f"{type(probe).__name__} does not work with these settings: {_line(error)}") from error
+    return make(learner, place, **settings)
+
+
+def _foreign(description: Any) -> Iterator[str]:
+    """The texts in a description that would import a module."""
+    if is_foreign(description):
+        yield description
+    elif isinstance(description, Mapping):
+        for entry in description.values():
+            yield from _foreign(entry)
+    elif isinstance(description, list | tuple):
+        for entry in description:
+            yield from _foreign(entry)
 
 
 def space_from(description: Any) -> Space:
@@ -82,7 +103,7 @@ def space_from(description: Any) -> Space:
     except KeyError as error:
         raise ParameterError(f"a {kind} needs {', '.join(sorted(known))}; {error} is missing") from error
     except (TypeError, ValueError, ArithmeticError, AttributeError, IndexError) as error:
-        raise ParameterError(f"no {kind} can be made of {str(entries)[:200]}: {_line(error)}") from error
+        raise ParameterError(f"a {kind} cannot be made of {str(entries)[:200]}: {_line(error)}") from error
 
 
 def _line(error: Exception) -> str:

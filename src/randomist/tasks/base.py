@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from randomist._lookup import imported, is_foreign
 from randomist._types import Array
 from randomist.errors import TaskError
-from randomist.policies import Policy
-from randomist.spaces import Space
 
 if TYPE_CHECKING:
     import gymnasium
+
+    from randomist.policies import Policy
+    from randomist.spaces import Space
 
 
 class Task(ABC):
@@ -68,8 +70,20 @@ class ControlTask(Task):
         return float(sum(np.asarray(rewards, dtype=np.float64).tolist()))
 
 
-_TASKS: dict[str, Callable[..., Task]] = {}
-_PREFIXES: dict[str, Callable[..., Task]] = {}
+Maker: TypeAlias = "Callable[..., Task] | str"  # a string says where it is defined: "module:name"
+
+# A task of ours is its file and one line here; it is imported when it is first asked for.
+_TASKS: dict[str, Maker] = {
+    "cartpole": "randomist.tasks.cartpole:Cartpole",
+    "fact-1": "randomist.tasks.lower_bounds:FollowTheLeaderTrap",
+    "illustrative": "randomist.tasks.illustrative:Illustrative",
+    "lqg": "randomist.tasks.lqg:LQG",
+    "mountain-car": "randomist.tasks.mountain_car:MountainCar",
+    "rare-loss": "randomist.tasks.lower_bounds:RareLoss",
+    "theorem-1": "randomist.tasks.lower_bounds:ConstantRegretPair",
+    "theorem-2": "randomist.tasks.lower_bounds:LogarithmicRegretPair",
+}
+_PREFIXES: dict[str, Maker] = {"gym": "randomist.tasks.gym:GymnasiumTask"}
 
 
 def register(task: type[Task]) -> type[Task]:
@@ -84,26 +98,45 @@ def register_prefix(prefix: str, make: Callable[..., Task]) -> None:
 
 
 def task(id: str | Task, **settings: Any) -> Task:
-    """The task with this id (`randomist list` names them; `gym:<id>` is any of Gymnasium's), with keyword settings."""
+    """The task with this id, with keyword settings.
+
+    `randomist list` names the ids; `gym:<id>` is any environment of Gymnasium; "module:Class", or "module:function", is
+    a task that is not ours.
+    """
     if isinstance(id, Task):
         return id
-    prefix, colon, name = id.partition(":")
+    prefix, colon, name = str(id).partition(":")
     try:
         if colon and prefix in _PREFIXES:
-            return _PREFIXES[prefix](name, **settings)
-        if id not in _TASKS:
+            found = _maker(_PREFIXES[prefix])(name, **settings)
+        elif id in _TASKS:
+            found = _maker(_TASKS[id])(**settings)
+        elif is_foreign(id):
+            found = _maker(id)(**settings)
+        else:
             known = [*sorted(_TASKS), *(f"{prefix}:<id>" for prefix in _PREFIXES)]
-            raise TaskError(f"unknown task {id!r}; known tasks: {', '.join(known)}")
-        return _TASKS[id](**settings)
+            raise TaskError(f"unknown task {id!r}; known tasks: {', '.join(known)}; one of your own is module:Class")
     except TypeError as error:
         raise TaskError(f"task {id!r} does not take these settings {settings}: {error}") from error
+    if not isinstance(found, Task):
+        raise TaskError(f"{id!r} gives {found!r:.80}, which is not a task; it must be a randomist.Task")
+    return found
+
+
+def _maker(maker: Maker) -> Callable[..., Task]:
+    if not isinstance(maker, str):
+        return maker
+    found = imported(maker)
+    if not callable(found):
+        raise TaskError(f"{maker!r} is not a class or a function that makes a task, but {found!r:.80}")
+    return found  # type: ignore[no-any-return]
 
 
 def registered() -> dict[str, Callable[..., Task]]:
     """What makes each task, by id, sorted."""
-    return dict(sorted(_TASKS.items()))
+    return {id: _maker(maker) for id, maker in sorted(_TASKS.items())}
 
 
 def task_ids() -> list[str]:
     """The registered ids, sorted."""
-    return list(registered())
+    return sorted(_TASKS)

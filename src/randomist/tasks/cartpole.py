@@ -20,7 +20,7 @@ from randomist.errors import ParameterError, ShapeError
 from randomist.families import Gaussian
 from randomist.policies import Linear
 from randomist.spaces import Box
-from randomist.tasks.base import ControlTask, register
+from randomist.tasks.base import ControlTask
 
 GRAVITY = 9.8
 CART_MASS, POLE_MASS = 1.0, 0.1
@@ -34,7 +34,6 @@ MAX_ANGLE = 12 * 2 * math.pi / 360
 START_LIMIT = 0.05
 
 
-@register
 class Cartpole(ControlTask):
     """Balance a pole on a cart; the payoff is the number of steps until it falls, at most `horizon`.
 

@@ -14,13 +14,12 @@ from randomist._types import Array
 from randomist.errors import ParameterError
 from randomist.families import Gaussian
 from randomist.spaces import Finite
-from randomist.tasks.base import Task, register
+from randomist.tasks.base import Task
 
 _MEAN = (0.0, 1.0, 2.0, 2.95, 3.0)
 _CEILING = 4.0  # the payoff is z/4, clipped to [0, 1]
 
 
-@register
 @dataclass(frozen=True, eq=False)
 class Illustrative(Task):
     """z ~ N(μ_k, s_k²) with μ = (0, 1, 2, 2.95, 3) and s = (σ, σ, σ, λ, σ); the payoff is clip(z/4, 0, 1).

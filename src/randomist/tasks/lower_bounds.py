@@ -13,7 +13,7 @@ from randomist._types import Array
 from randomist.errors import ParameterError
 from randomist.families import Dirac, Family, Gaussian, Uniform
 from randomist.spaces import Finite
-from randomist.tasks.base import Task, register
+from randomist.tasks.base import Task
 
 
 class _TwoDecisions(Task):
@@ -34,7 +34,6 @@ class _TwoDecisions(Task):
         return float(self._expected.max())
 
 
-@register
 @dataclass(frozen=True, eq=False)
 class FollowTheLeaderTrap(_TwoDecisions):
     """Uniform([0, 1]) against Dirac(1/4), the payoff is the mediator: FTL's regret is at least (n-1)/16.
@@ -75,7 +74,6 @@ class _RegretPair(_TwoDecisions):
         return self._slope * actions + rng.standard_normal(actions.shape)
 
 
-@register
 @dataclass(frozen=True, eq=False)
 class ConstantRegretPair(_RegretPair):
     """N(1, 1) against N(0, 1), the payoff is N(±aΔ, 1): no learner has regret below 1/(32Δ) in both problems.
@@ -93,7 +91,6 @@ class ConstantRegretPair(_RegretPair):
         self._set_pair(Gaussian(mean=np.array([1.0, 0.0]), std=np.array(1.0)))
 
 
-@register
 @dataclass(frozen=True, eq=False)
 class LogarithmicRegretPair(_RegretPair):
     """N(1, 1) against Dirac(0), the payoff is N(±aΔ, 1): no learner has regret below log(Δ²n)/(8Δ) in both problems.
@@ -114,7 +111,6 @@ class LogarithmicRegretPair(_RegretPair):
         self._set_pair([Gaussian(mean=np.array(1.0), std=np.array(1.0)), Dirac(at=np.array(0.0))])
 
 
-@register
 @dataclass(frozen=True, eq=False)
 class RareLoss(_TwoDecisions):
     """A sure payoff against a Bernoulli one with disjoint mediators: greedy learners stay on the worse one.

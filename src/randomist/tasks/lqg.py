@@ -24,7 +24,7 @@ from randomist.errors import ParameterError, ShapeError
 from randomist.families import Gaussian
 from randomist.policies import Linear
 from randomist.spaces import Box, Finite, Space
-from randomist.tasks.base import ControlTask, register
+from randomist.tasks.base import ControlTask
 
 _TAIL = 8.0  # standard deviations of the gain that the quadrature covers
 _GAINS = 100  # per unit, in the table of J(θ); they and the cells of the state grid give J(ξ) to about 1e-5
@@ -34,7 +34,6 @@ _MOST_DECISIONS = 10**6
 _BLOCK = 2**20  # normal draws held at a time
 
 
-@register
 class LQG(ControlTask):
     """Steer x' = x + u + N(0, noise_std²) to 0 with u = θx; the payoff is the normalised discounted return.
 

@@ -19,7 +19,7 @@ from randomist.errors import ParameterError, ShapeError
 from randomist.families import Gaussian
 from randomist.policies import Linear
 from randomist.spaces import Box
-from randomist.tasks.base import ControlTask, register
+from randomist.tasks.base import ControlTask
 
 MIN_POSITION, MAX_POSITION = -1.2, 0.6
 MAX_SPEED = 0.07
@@ -28,7 +28,6 @@ POWER, GRAVITY = 0.0015, 0.0025
 START_LOW, START_HIGH = -0.6, -0.4
 
 
-@register
 class MountainCar(ControlTask):
     """Drive an underpowered car up a hill; the payoff is the undiscounted return of one episode.
 

@@ -25,7 +25,7 @@ from randomist.errors import ParameterError, RandomistError, ShapeError, TaskErr
 from randomist.families import Gaussian
 from randomist.policies import Linear, Neural, Policy
 from randomist.spaces import Box
-from randomist.tasks.base import ControlTask, register_prefix
+from randomist.tasks.base import ControlTask
 
 _ABREAST = 32  # environments that step together, so that one call of the policy serves them all
 _CHUNKS = 4  # per worker: the last one to finish then has little left to do
@@ -206,7 +206,6 @@ class GymnasiumTask(ControlTask):
 
 
 gymnasium = GymnasiumTask  # rd.tasks.gymnasium("Pendulum-v1", policy="linear")
-register_prefix("gym", GymnasiumTask)
 
 
 # Worker processes.
