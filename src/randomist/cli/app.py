@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,14 +14,6 @@ from randomist.errors import RandomistError
 try:
     import typer
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 except ImportError as missing:
     sys.exit(f"error: the command line needs the `run` extra ({missing}); pip install 'randomist[run]'")
 
@@ -40,6 +33,7 @@ Jobs = Annotated[int, typer.Option(min=1, help="Processes; the result does not d
 
 def main() -> None:
     """The console script: errors on one line, with the traceback only under --debug."""
+    sys.path.append(os.getcwd())  # where module:Class may name something of the user's
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
     try:
@@ -66,7 +60,16 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 
 @contextmanager
 def progress(total: int, unit: str) -> Iterator[Callable[[], None]]:
-    """A progress bar on stderr, quiet when it is no terminal; yields a function that advances it by one."""
+    """A progress bar on stderr, silent where that is not a terminal; yields a function that advances it by one."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         BarColumn(),
         MofNCompleteColumn(),

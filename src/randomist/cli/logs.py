@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
-from rich.measure import Measurement
-from rich.table import Table
 
 from randomist.cli.app import app, err, out
 from randomist.errors import ParameterError
-from randomist.logs import Evaluation, Log
+
+if TYPE_CHECKING:  # polars is loaded by the command that needs it
+    from rich.table import Table
+
+    from randomist.logs import Evaluation
 
 SUFFIXES = (".png", ".pdf", ".svg")
 
@@ -72,6 +73,10 @@ def evaluate(
 
     Example: randomist evaluate shop.csv --candidate new --candidate old --payoff-range 0 5 --json
     """
+    from rich.markup import escape
+
+    from randomist.logs import Log
+
     if figure is None and not as_json:
         figure = Path("out/evaluate.png")
     if figure is not None and figure.suffix.lower() not in SUFFIXES:
@@ -103,6 +108,9 @@ def evaluate(
 
 
 def _table(evaluation: Evaluation) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
     low, high = evaluation.payoff_range
     digits = max(0, 4 - math.floor(math.log10(high - low)))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -121,6 +129,8 @@ def _table(evaluation: Evaluation) -> Table:
 
 def _print_whole(table: Table) -> None:
     """A table is never cut, also where the terminal is narrow or there is none."""
+    from rich.measure import Measurement
+
     needed = Measurement.get(out, out.options.update(max_width=10_000), table).maximum
     out.print(table, width=max(needed, out.width), crop=False)
 

@@ -1,4 +1,4 @@
-"""Experiments: reproduce the paper, run one's own, report and plot what lies in a folder."""
+"""Experiments: reproduce the paper, run your own, report and plot what lies in a folder."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from randomist.cli.app import Jobs, app, err, out, progress
 from randomist.experiments.paper import PARTS
 
 if TYPE_CHECKING:  # plotly, polars and matplotlib are loaded by the commands that need them
+    from rich.table import Table
+
     from randomist.experiments.claims import Claim
     from randomist.experiments.runner import Engine
     from randomist.experiments.specs import Cell
@@ -104,6 +105,8 @@ def plot(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder th
 
 def claims_table(claims: list[Claim]) -> Table:
     """Every claim and its verdict, with the checks that decided it."""
+    from rich.table import Table
+
     table = Table(title="What the paper claims", title_justify="left", title_style="bold")
     table.add_column("claim")
     table.add_column("verdict", no_wrap=True)

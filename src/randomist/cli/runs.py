@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from rich.table import Table
 
 from randomist.cli.app import Jobs, app, out, progress
 from randomist.errors import ParameterError
-from randomist.experiments.comparison import compare as run_comparison
-from randomist.experiments.comparison import mean_interval
 from randomist.experiments.contenders import BOX_CONTENDERS, PAPER_CONTENDERS, Contender, parse_settings
-from randomist.learners import LEARNERS, Auto, BoxLearner, FiniteLearner
-from randomist.policies import load_policy, save_policy
-from randomist.policies.episodes import rollout
-from randomist.simulation import run_all
-from randomist.spaces import Box, Finite
-from randomist.tasks import ControlTask, GymnasiumTask, Task
-from randomist.tasks import base as tasks
+from randomist.learners.registry import TABLE
+
+if TYPE_CHECKING:  # what takes its time to import is imported by the commands that need it
+    from randomist._types import Array
+    from randomist.tasks import Task
 
 # Any further `--key value` is a setting of the task: `randomist run illustrative --sigma 2 --lambda 0.1`.
 OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
 Rounds = Annotated[int, typer.Option(min=1, help="Rounds of each run.")]
 Seeds = Annotated[int, typer.Option(min=1, help="Runs, with seeds 0, 1, ...")]
-TaskId = Annotated[str, typer.Argument(help="Task id (see `randomist list`); further `--key value` are its settings.")]
+TaskId = Annotated[
+    str, typer.Argument(help="Task id (see `randomist list`), or module:Class; further `--key value` are its settings.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print numbers as JSON instead of a table.")]
 
 
@@ -36,7 +32,10 @@ def run(
     context: typer.Context,
     task: TaskId,
     learner: Annotated[
-        str | None, typer.Option(help="Learner name (see `randomist list`); `randomist`, or `mcmc-randomist` in a box.")
+        str | None,
+        typer.Option(
+            help="A learner (see `randomist list`), or module:Class. Default: randomist; mcmc-randomist in a box."
+        ),
     ] = None,
     rounds: Rounds = 1000,
     seeds: Seeds = 1,
@@ -53,9 +52,16 @@ def run(
 
     Example: randomist run gym:Pendulum-v1 --low -2 --high 2 --std 0.3 --rounds 200 --save pendulum.json
     """
+    import numpy as np
+
+    from randomist.policies import save_policy
+    from randomist.simulation import run_all
+    from randomist.spaces import Box, Finite
+    from randomist.tasks import ControlTask
+
     problem = _task(task, context.args)
     if save is not None and not isinstance(problem, ControlTask):
-        raise ParameterError(f"--save writes a policy, and the mediators of {task!r} are none")
+        raise ParameterError(f"--save writes a policy; the mediators of {task!r} are not the parameters of one")
     learner = learner or ("mcmc-randomist" if isinstance(problem.space, Box) else "randomist")
     contender = Contender.parse(learner)
     chosen = contender.settings | parse_settings(settings or [])
@@ -115,7 +121,7 @@ def compare(
     learner: Annotated[
         list[str] | None,
         typer.Option(
-            help="A learner, repeatable: `optimist`, `randomist:perturbation_scale=8.1`. Default: the paper's."
+            help="A learner, repeatable: `optimist`, `randomist:perturbation_scale=8.1`, module:Class. Default: the paper's."
         ),
     ] = None,
     rounds: Rounds = 1000,
@@ -130,8 +136,10 @@ def compare(
 
     Example: randomist compare illustrative --sigma 0.1 --lambda 2 --learner ucb1 --learner optimist
     """
+    from randomist.experiments.comparison import compare as run_comparison
     from randomist.experiments.figures import Panel, curves_figure
     from randomist.experiments.tables import comparison_table
+    from randomist.spaces import Box
 
     if figure.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise ParameterError(f"--figure must end in .png, .pdf or .svg, got {str(figure)!r}")
@@ -169,10 +177,14 @@ def play(
 
     Example: randomist play car.json --out car.gif
     """
+    from randomist.policies import load_policy
+    from randomist.policies.episodes import rollout
+    from randomist.tasks import task as find_task
+
     policy = load_policy(saved)
     if policy.task is None:
         raise ParameterError(f"{saved} does not say which task its policy is for; save it with `randomist run --save`")
-    episode = rollout(tasks.task(policy.task, **policy.settings), policy, seed=seed, render=film)
+    episode = rollout(find_task(policy.task, **policy.settings), policy, seed=seed, render=film)
     out.print(f"{policy.task}: payoff {episode.payoff:.6g} in {len(episode.rewards)} steps")
     if film is not None:
         out.print(f"film: {film}")
@@ -181,18 +193,25 @@ def play(
 @app.command(name="list")
 def list_all() -> None:
     """Tasks and learners by name."""
+    from rich.table import Table
+
+    from randomist.tasks import GymnasiumTask
+    from randomist.tasks.base import registered
+
+    def learners(kind: str) -> dict[str, Any]:
+        return {name: entry.load() for name, entry in TABLE.items() if entry.kind == kind}
+
     grid = Table.grid(padding=(0, 2))
-    finite = {name: cls for name, cls in LEARNERS.items() if issubclass(cls, FiniteLearner)}
-    boxes = {name: cls for name, cls in LEARNERS.items() if issubclass(cls, BoxLearner | Auto)}
     for title, entries in (
-        ("tasks", tasks.registered() | {"gym:<id>": GymnasiumTask}),
-        ("learners of a finite set", finite),
-        ("learners in a box", boxes),
+        ("tasks", registered() | {"gym:<id>": GymnasiumTask}),
+        ("learners of a finite set", learners("finite")),
+        ("learners in a box", learners("box")),
     ):
         grid.add_row(f"[bold]{title}[/]")
         for name, thing in entries.items():
             grid.add_row(f"  {name}", (thing.__doc__ or "").strip().splitlines()[0].replace("[", "\\["))
     out.print(grid)
+    out.print("Your own are named by where they are defined: module:Class.")
 
 
 @app.command()
@@ -235,20 +254,24 @@ def _pairs(arguments: list[str]) -> list[str]:
 
 
 def _task(id_: str, arguments: list[str]) -> Task:
-    return tasks.task(id_, **parse_settings(_pairs(arguments)))
+    from randomist.tasks import task as find_task
+
+    return find_task(id_, **parse_settings(_pairs(arguments)))
 
 
 def _title(id_: str, arguments: list[str]) -> str:
     return " ".join([id_, *_pairs(arguments)])
 
 
-def _interval(samples: np.typing.NDArray[np.float64]) -> dict[str, float]:
+def _interval(samples: Array) -> dict[str, float]:
+    from randomist.experiments.comparison import mean_interval
+
     mean, half = mean_interval(samples)
     return {"mean": float(mean), "half_width_95": float(half)}
 
 
 def _plain(decision: Any) -> Any:
-    return decision.tolist() if isinstance(decision, np.ndarray) else decision
+    return decision.tolist() if hasattr(decision, "tolist") else decision
 
 
 def _shorten(values: list[Any], most: int = 8) -> str:

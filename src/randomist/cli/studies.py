@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from randomist.cli.app import app, err
@@ -70,7 +70,7 @@ def create(
     else:
         made = learner_from(learner, _json(space or ""), chosen, foreign=True)
     study = create_study(name, made, storage=storage, lease=lease, exist_ok=exist_ok)
-    _say({"name": study.name, "learner": study.learner_name, "storage": study.storage.database.name})
+    _say({"name": study.name, "learner": study.learner_name, "storage": study.storage.name})
 
 
 @study_app.command()
@@ -133,6 +133,8 @@ def show(
     storage: StorageUrl = STORAGE,
 ) -> None:
     """Print what is known: counters, pending trials, estimates of a finite set, and the recommendation."""
+    import numpy as np
+
     from randomist.spaces import Finite
     from randomist.study import study_names
 
@@ -186,9 +188,9 @@ def export(
 @study_app.command()
 def upgrade(storage: StorageUrl = STORAGE) -> None:
     """Bring a database of an earlier version to this one. Stop the workers and make a backup first."""
-    from randomist.study.database import Database
+    from randomist.study.storages import open_storage
 
-    before, after = Database(storage).upgrade()
+    before, after = open_storage(storage).upgrade()
     _say({"from": before, "to": after})
 
 
@@ -277,8 +279,8 @@ def _trial(trial: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray) else value
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _finite(column: Any) -> list[Any]:
-    return [x if np.isfinite(x) else None for x in np.asarray(column).tolist()]
+    return [x if math.isfinite(x) else None for x in column.tolist()]

@@ -8,13 +8,14 @@ import math
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from randomist.errors import ParameterError
 from randomist.experiments.contenders import Contender
 from randomist.learners import registry
-from randomist.tasks.base import Task
-from randomist.tasks.base import task as find_task
+
+if TYPE_CHECKING:
+    from randomist.tasks.base import Task
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class TaskSpec:
     title: str = ""
 
     def make(self) -> Task:
+        from randomist.tasks.base import task as find_task
+
         return find_task(self.id, **self.settings)
 
     @property
