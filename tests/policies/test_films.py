@@ -34,6 +34,12 @@ def test_a_gif_can_be_read_back(task, parameters, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["film.gif"]
 
 
+def test_the_noise_does_not_see_the_camera(tmp_path):
+    noisy = (rd.GaussianPolicy(rd.task("mountain-car").policy, 0.5), [0.3, 30.0])
+    watched = rollout(rd.task("mountain-car", horizon=20), noisy, seed=1, render=tmp_path / "film.gif")
+    np.testing.assert_array_equal(watched.actions, rollout(rd.task("mountain-car", horizon=20), noisy, seed=1).actions)
+
+
 def test_films_that_cannot_be_made(tmp_path, monkeypatch):
     def refused(error, words, task="mountain-car", parameters=(0.1, 9.0), render="film.gif"):
         with pytest.raises(error, match=f"(?s){words}"):

@@ -160,10 +160,11 @@ def test_a_running_range_is_what_the_known_range_is():
     np.testing.assert_allclose(running.estimates().value, known.estimates().value, rtol=1e-9)
 
 
-def test_play_draws_actions_of_which_the_likelihood_is_known():
+def test_a_rollout_has_the_actions_of_which_the_likelihood_is_known():
     task = rd.task("lqg", horizon=12)
     policies = [(rd.GaussianPolicy(rd.Linear(1, 1, action_scale=0.25), 0.1), [gain]) for gain in (-0.2, -0.6)]
     trajectory = rd.rollout(task, policies[1], seed=4)
+    assert trajectory.observations.shape == (13, 1)
     assert trajectory.actions.shape == (12, 1)
     assert trajectory.payoff == pytest.approx(task.episode_payoff(trajectory.rewards))
     again = rd.rollout(task, policies[1], seed=4)
@@ -178,7 +179,7 @@ def test_play_draws_actions_of_which_the_likelihood_is_known():
     assert set(rd.rollout(discrete, soft, seed=1).actions.tolist()) == {0, 1}
     with pytest.raises(rd.RandomistError, match="does not fit"):
         rd.rollout(task, soft)
-    with pytest.raises(rd.RandomistError, match="no episodes"):
+    with pytest.raises(rd.RandomistError, match="no policy to play"):
         rd.rollout("illustrative", soft)
 
 
