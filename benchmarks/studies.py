@@ -181,7 +181,7 @@ def fill_ours(url: str, n: int) -> None:
     import sqlalchemy as sa
 
     import randomist as rd
-    from randomist.study import schema
+    from randomist.study.storages.sql import schema
 
     study = rd.create_study("bench", learner(), storage=url)
     if not n:
@@ -192,7 +192,7 @@ def fill_ours(url: str, n: int) -> None:
     decisions = rng.integers(20, size=n)
     mediators = study.space.family.sample(decisions, rng).tolist()
     told = {
-        "study": study._row.id,
+        "study": study.record.id,
         "worker": "fill",
         "state": "told",
         "asked_at": 1.0,

@@ -10,7 +10,7 @@ import numpy as np
 import sqlalchemy as sa
 
 import randomist as rd
-from randomist.study.database import parse
+from randomist.study.storages.sql.database import parse
 from tests.problems import GAUSSIANS, RECTANGLE, payoff
 
 SETTINGS: dict[str, dict[str, Any]] = {"pgpe": {"batch": 4}, "pois": {"batch": 4}, "grid-optimist": {"kappa": 3.0}}

@@ -63,5 +63,5 @@ def serving(url: str, **options: Any) -> Iterator[Service]:
     finally:
         service.server.handle_exit(15, None)
         service.thread.join(20)
-        service.app.state.studies.storage.database.close()
+        service.app.state.studies.storage.disconnect()
     assert not service.thread.is_alive()

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import randomist as rd
-from randomist.study.database import Database
+from randomist.study.storages.sql.database import Database
 from tests import problems
 from tests.golden.record import FOLDER, plain
 from tests.golden.record_saved import STUDIES

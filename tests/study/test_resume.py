@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 import randomist as rd
-from randomist.study import replay, schema
-from randomist.study import study as studies
+from randomist.study import replay, replica
+from randomist.study.storages.sql import schema
 from tests.problems import CATEGORIES, GAUSSIANS, LINE, RECTANGLE, payoff
 from tests.study.helpers import edit, make, play, query, same
 
@@ -63,7 +63,7 @@ def test_loading_changes_nothing_in_postgresql(name, postgres):
 def test_a_checkpoint_changes_nothing(name, sqlite, monkeypatch):
     straight = rd.create_study("straight", make(name, seed=7), storage=sqlite)
     rd.create_study("broken", make(name, seed=7), storage=sqlite)
-    monkeypatch.setattr(studies, "CHECKPOINT", 9)
+    monkeypatch.setattr(replica, "CHECKPOINT", 9)
     for step in range(4):
         broken = rd.load_study("broken", storage=sqlite)
         assert same(lived(straight, step), lived(broken, step))
@@ -79,8 +79,8 @@ def test_a_checkpoint_changes_nothing(name, sqlite, monkeypatch):
     assert same(play(loaded, 5), play(straight, 5))
     # the last one asked was told before the checkpoint: a chain goes on from there all the same
     for study in (loaded, straight):
-        study._known = study.storage.counters(study._row.id)
-        study.storage.save(study._row.id, replay.checkpoint_of(study.learner, study.counters.closed))
+        study._known = study.storage.counters(study.record.id)
+        study.storage.save(study.record.id, replay.checkpoint_of(study.learner, study.counters.closed))
     assert same(play(rd.load_study("broken", storage=sqlite), 5), play(straight, 5))
 
 
@@ -97,7 +97,7 @@ def test_a_checkpoint_changes_nothing(name, sqlite, monkeypatch):
     ],
 )
 def test_a_checkpoint_that_does_not_fit_is_left_aside(change, sqlite, monkeypatch):
-    monkeypatch.setattr(studies, "CHECKPOINT", 9)
+    monkeypatch.setattr(replica, "CHECKPOINT", 9)
     study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=7), storage=sqlite)
     play(study, 30)
     assert edit(sqlite, change) == 1
@@ -111,7 +111,7 @@ def test_a_checkpoint_that_does_not_fit_is_left_aside(change, sqlite, monkeypatc
 
 
 def test_clipped_and_running_ranges_survive(sqlite, monkeypatch):
-    monkeypatch.setattr(studies, "CHECKPOINT", 9)
+    monkeypatch.setattr(replica, "CHECKPOINT", 9)
     for name, settings in (("clip", {"out_of_range": "clip"}), ("running", {"payoff_range": "running"})):
         study = rd.create_study(name, rd.Randomist(GAUSSIANS, seed=1, **settings), storage=sqlite)
         twin = rd.create_study(f"{name}-twin", rd.Randomist(GAUSSIANS, seed=1, **settings), storage=sqlite)
@@ -142,7 +142,7 @@ def fill(url: str, name: str, learner: rd.Learner, n: int, seed: int = 0) -> Non
     decisions = rng.integers(learner.space.size, size=n)
     mediators, payoffs = learner.space.family.sample(decisions, rng), rng.random(n)
     rows = [
-        {"study": study._row.id, "number": i, "ticket": f"{i}/0", "worker": f"w{i % 5}", "state": "told", "basis": i,
+        {"study": study.record.id, "number": i, "ticket": f"{i}/0", "worker": f"w{i % 5}", "state": "told", "basis": i,
          "decision": str(int(x)), "mediator": json.dumps(z), "asked_at": 1e9 + i, "lease_until": 2e9, "payoff": y,
          "closing": i + 1, "closed_at": 1e9 + i + 0.5}
         for i, (x, z, y) in enumerate(zip(decisions, mediators.tolist(), payoffs.tolist(), strict=True))
@@ -150,7 +150,7 @@ def fill(url: str, name: str, learner: rd.Learner, n: int, seed: int = 0) -> Non
 
     def work(connection: sa.Connection, _: int) -> None:
         connection.execute(sa.insert(schema.trials), rows)
-        mine = sa.update(schema.studies).where(schema.studies.c.id == study._row.id)
+        mine = sa.update(schema.studies).where(schema.studies.c.id == study.record.id)
         connection.execute(mine.values(asked=n, closed=n, told=n))
 
     study.storage.database.write(work)

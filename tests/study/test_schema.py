@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 import randomist as rd
 from randomist.errors import SchemaVersionError
-from randomist.study import schema
-from randomist.study.database import Database
+from randomist.study.storages.sql import schema
+from randomist.study.storages.sql.database import Database
 from tests.problems import GAUSSIANS, RECTANGLE
 from tests.study.helpers import edit, play, query, same
 

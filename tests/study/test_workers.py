@@ -11,7 +11,7 @@ import numpy as np
 import sqlalchemy as sa
 
 import randomist as rd
-from randomist.study.database import Database
+from randomist.study.storages.sql.database import Database
 from tests.problems import payoff
 
 WORKERS, TRIALS = 16, 25  # benchmarks/studies.py does 500 each

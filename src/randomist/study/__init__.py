@@ -1,10 +1,23 @@
 """Studies: a learner that survives its process, shared by many workers, served and watched.
 
-`schema` and `database` know SQL, `storage` the rows, `replay` how rows become a learner; `Study` is what a worker
-holds. `service` offers it over HTTP, `client` is the other end, `dashboard` shows it.
+`storages` keep the rows, `replay` turns them into a learner, a `Replica` is a worker's copy that keeps up with them;
+`Study` is what a worker holds. `service` offers it over HTTP, `client` is the other end, `dashboard` shows it.
 """
 
-from randomist.study.records import StudyTrial
-from randomist.study.study import Study, create_study, load_study, study_names
+from typing import TYPE_CHECKING
 
-__all__ = ["Study", "StudyTrial", "create_study", "load_study", "study_names"]
+from randomist._lookup import lazy
+
+if TYPE_CHECKING:
+    from randomist.study.records import StudyTrial as StudyTrial
+    from randomist.study.storages import open_storage as open_storage
+    from randomist.study.study import Study as Study
+    from randomist.study.study import create_study as create_study
+    from randomist.study.study import load_study as load_study
+    from randomist.study.study import study_names as study_names
+
+_HOMES = dict.fromkeys(("Study", "create_study", "load_study", "study_names"), "randomist.study.study")
+_HOMES |= {"StudyTrial": "randomist.study.records", "open_storage": "randomist.study.storages"}
+
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy(__name__, _HOMES)

@@ -1,15 +1,16 @@
-"""What the rows of a study mean, typed."""
+"""What a storage keeps of a study, as plain records. Texts and numbers are as stored: who reads them checks them."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
-Row: TypeAlias = Any  # of SQLAlchemy: the columns are its attributes
 State = Literal["asked", "told", "failed", "stale"]
+STATES: tuple[State, ...] = ("asked", "told", "failed", "stale")
 
 
 class StudyTrial(NamedTuple):
-    """One trial of a study as its row says. Times are seconds since 1970, by the database's clock."""
+    """One trial of a study, as users read it. Times are seconds since 1970, by the storage's clock."""
 
     id: int
     state: State  # "stale": asked, and its lease is over
@@ -24,47 +25,143 @@ class StudyTrial(NamedTuple):
     closing: int | None  # the place in the order of tells and fails, from 1
 
 
-class StudyRow(NamedTuple):
+class StudyRecord(NamedTuple):
     """What does not change about a study."""
 
     id: int
     name: str
-    learner: str
-    lease: float
+    learner: str  # its class, space and settings as text
+    lease: float  # seconds
     created_at: float
 
 
 class Counters(NamedTuple):
-    """What changed last."""
+    """How much has happened in a study."""
 
     asked: int
-    closed: int
+    closed: int  # told or failed
     told: int
-    checkpointed: int
+    checkpointed: int  # closings that the checkpoint covers
 
 
-class Order(NamedTuple):
-    """How trials are asked."""
-
-    ticket: str
-    repeated: bool  # whether the ticket may have been used before
-    worker: str
-    lease: float
+# What is written.
 
 
-class Draft(NamedTuple):
-    """A trial to be asked."""
+class NewTrial(NamedTuple):
+    """A trial that is about to be asked."""
 
     decision: str
     mediator: str
-    marks: str | None
-    stream: str | None
+    search: str | None  # what the ask changed in the learner's search, where it has one
+    stream: str | None  # the random numbers it drew from, where they are not the trial's own
+
+
+class AskRequest(NamedTuple):
+    """Who asks for trials, and how."""
+
+    worker: str
+    lease: float  # seconds
+    ticket: str
+    repeatable: bool  # whether the ticket may have been used before
+    basis: int  # how many closings the asker knew
+    expected: int | None  # the number that the first trial must get, or None for any
 
 
 class Checkpoint(NamedTuple):
-    """What a learner summed up of the first `closed` closings."""
+    """What a learner has computed from the first `closed` closings."""
 
     closed: int
-    digest: str
-    version: str
+    digest: str  # of the told trials among them
+    version: str  # of randomist
     caches: str
+
+
+# What is read.
+
+
+class AskedRow(NamedTuple):
+    """What an ask wrote."""
+
+    number: int
+    decision: str
+    mediator: str
+    search: str | None
+
+
+class ClosedRow(NamedTuple):
+    """What a tell or a fail wrote."""
+
+    number: int
+    closing: int
+    state: str
+    payoff: float | None
+    reason: str | None
+
+
+class TrialRow(NamedTuple):
+    """All that users may read of a trial."""
+
+    number: int
+    state: str  # asked, told or failed; whether an asked one is stale says the clock
+    decision: str
+    mediator: str
+    payoff: float | None
+    worker: str
+    reason: str | None
+    asked_at: float
+    lease_until: float
+    closed_at: float | None
+    closing: int | None
+
+
+class WorkerRow(NamedTuple):
+    """How many trials of one state a worker has, and the last times it asked and closed one of them."""
+
+    worker: str
+    state: str
+    trials: int
+    asked_at: float
+    closed_at: float | None
+
+
+class Closed(NamedTuple):
+    """The outcome of a tell or a fail."""
+
+    place: int  # among the closings, from 1
+    new: bool  # False where it had been written before
+
+
+class News(NamedTuple):
+    """What happened since a worker looked: trials by number, closings in their order."""
+
+    counters: Counters
+    asks: Sequence[AskedRow]
+    closings: Sequence[ClosedRow]
+
+
+class Page(NamedTuple):
+    """Some trials by number, and the moment at which they were read."""
+
+    now: float
+    rows: Sequence[TrialRow]
+
+
+class Columns(NamedTuple):
+    """All trials of a study by number: a column for each field, for there may be a million rows."""
+
+    number: Sequence[int]
+    state: Sequence[str]
+    decision: Sequence[str]
+    mediator: Sequence[str]
+    payoff: Sequence[float | None]
+    reason: Sequence[str | None]
+    closing: Sequence[int | None]
+
+
+class Everything(NamedTuple):
+    """All that a learner is rebuilt from."""
+
+    counters: Counters
+    checkpoint: Checkpoint | None
+    trials: Columns
+    search: str | None  # of the last trial

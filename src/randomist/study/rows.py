@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
+from types import NoneType
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from randomist.errors import ShapeError, StudyDataError
+from randomist.learners.base import Trial
 from randomist.spaces import Finite, Space
+from randomist.study.records import AskedRow, ClosedRow, Page, State, StudyTrial, TrialRow
+
+CLOSED = {("told", float), ("told", int), ("failed", NoneType)}  # the state of a closed trial, the type of its payoff
 
 
 class Shapes:
@@ -25,11 +31,10 @@ class Shapes:
 
     # Writing.
 
-    def decision_text(self, decision: Any) -> str:
-        return json.dumps(int(decision)) if self.finite else _text(decision, self.decision_shape, False)
-
-    def mediator_text(self, mediator: Any) -> str:
-        return _text(mediator, self.shape, self.whole)
+    def texts(self, trial: Trial) -> tuple[str, str]:
+        """A trial's decision and mediator."""
+        decision = json.dumps(int(trial.decision)) if self.finite else _text(trial.decision, self.decision_shape, False)
+        return decision, _text(trial.mediator, self.shape, self.whole)
 
     # Reading.
 
@@ -47,12 +52,50 @@ class Shapes:
         """(n, *shape)"""
         return self._read(numbers, texts, "mediator", self.shape, self.whole)
 
+    def asked(self, rows: Sequence[AskedRow]) -> list[Trial]:
+        """Rows as the trials that were asked."""
+        numbers = [row.number for row in rows]
+        decisions = self.decisions(numbers, [row.decision for row in rows])
+        mediators = self.mediators(numbers, [row.mediator for row in rows])
+        return [Trial(i, plain(x), plain(z)) for i, x, z in zip(numbers, decisions, mediators, strict=True)]
+
+    def study_trials(self, page: Page) -> list[StudyTrial]:
+        """Rows as users read them."""
+        numbers = [row.number for row in page.rows]
+        decisions = self.decisions(numbers, [row.decision for row in page.rows])
+        mediators = self.mediators(numbers, [row.mediator for row in page.rows])
+        return [
+            StudyTrial(row.number, self._state(row, page.now), plain(x), plain(z), *row[4:])
+            for row, x, z in zip(page.rows, decisions, mediators, strict=True)
+        ]
+
+    def check_closed(self, row: TrialRow | ClosedRow, place: int | None) -> None:
+        """Refuse a row that is not the `place`-th closing, or not told or failed as it should be."""
+        if row.closing != place:
+            raise self.wrong(row.number, f"closing must be {place}, got {row.closing!r}")
+        if (row.state, type(row.payoff)) not in CLOSED or (row.payoff is not None and not math.isfinite(row.payoff)):
+            raise self.wrong(
+                row.number, f"a closed trial is told a finite payoff, or failed; got {row.state!r} and {row.payoff!r}"
+            )
+
     def wrong(self, number: Any, what: str) -> StudyDataError:
         """The error that names a row."""
         return StudyDataError(
             f"trial {number} of study {self.study!r} (a row of randomist_trials) was changed: {what}; repair the row "
             "or restore a backup"
         )
+
+    def _state(self, row: TrialRow, now: float) -> State:
+        """What the row and the clock say, checked."""
+        times = [row.asked_at, row.lease_until, *([] if row.closed_at is None else [row.closed_at])]
+        if not all(isinstance(moment, float | int) for moment in times):
+            raise self.wrong(row.number, f"its times must be numbers, got {times}")
+        if row.state != "asked":
+            self.check_closed(row, row.closing)
+            return cast(State, row.state)
+        if row.closing is not None or row.payoff is not None:
+            raise self.wrong(row.number, "an asked trial has no payoff and no closing yet")
+        return "stale" if row.lease_until < now else "asked"
 
     def _inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         assert not isinstance(self.space, Finite)

@@ -1,40 +1,33 @@
-"""A study: a learner in a database. Workers come and go; what was told stays."""
+"""A study: a learner in a storage. Workers come and go; what was told stays."""
 
 from __future__ import annotations
 
-import itertools
-import json
-import os
-import secrets
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, cast, overload
+from typing import Any, TypeVar, overload
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from randomist._checks import whole_number
 from randomist.errors import ParameterError, SpaceError, StudyExistsError, UnknownTrialError
-from randomist.histories.finite import Estimates
-from randomist.learners.base import Learner, Trial
-from randomist.learners.box.auto import Auto
-from randomist.learners.box.base import BoxLearner
-from randomist.learners.finite.base import FiniteLearner
+from randomist.histories.record import Estimates
+from randomist.learners.base import Learner, Proposal, Trial
 from randomist.learners.payoffs import PayoffScale, number
-from randomist.spaces import Space
+from randomist.spaces import Finite, Space
 from randomist.study import replay
 from randomist.study.checks import check_id, check_lease, check_name, check_ticket, check_worker, clean
-from randomist.study.database import PATIENCE, Database
-from randomist.study.records import Counters, Draft, Order, State, StudyRow, StudyTrial
-from randomist.study.rows import Shapes, plain
-from randomist.study.storage import Raced, Storage
+from randomist.study.records import STATES, AskRequest, Counters, NewTrial, State, StudyRecord, StudyTrial, WorkerRow
+from randomist.study.replica import Replica
+from randomist.study.rows import Shapes
+from randomist.study.storages import open_storage
+from randomist.study.storages.base import PATIENCE, Raced, Storage
+from randomist.study.streams import Stream, Streams
 
 LEASE = 3600.0  # seconds
 LARGEST_BATCH = 1000
-CROWDED = 64  # asks from a private stream after a race was lost
-CHECKPOINT = 2000  # closings between checkpoints, or a quarter of all if that is more
-STATES: tuple[State, ...] = ("asked", "told", "failed", "stale")
+T = TypeVar("T")
 
 
 def create_study(
@@ -47,11 +40,11 @@ def create_study(
     exist_ok: bool = False,
     patience: float = PATIENCE,
 ) -> Study:
-    """A new study of a fresh learner, in a database: `sqlite:///study.db`, or `postgresql://user@host/name`.
+    """A new study of a fresh learner, in `sqlite:///study.db`, `postgresql://user@host/name` or `memory://name`.
 
     `lease` is how many seconds a worker has until its trial counts as stale. With `exist_ok=True` a study of the same
     name and the same learner is loaded, so that every worker can run the same script. `patience` is how many seconds to
-    wait for a database that is busy or away.
+    wait for a storage that is busy or away.
     """
     check_name(name)
     if not isinstance(learner, Learner):
@@ -64,58 +57,49 @@ def create_study(
     text = replay.describe(learner)
     if not replay.is_fresh(learner, replay.fresh(name, text)):
         raise ParameterError("a study begins with a fresh learner, this one was asked or told before; make a new one")
-    rows = open_storage(storage, patience)
+    place = open_storage(storage, patience)
     try:
-        row = rows.create(name, text, check_lease(lease))
+        record = place.create(name, text, check_lease(lease))
     except StudyExistsError:
         if not exist_ok:
             raise
-        row = rows.find(name)
-        if not _same_learner(row.learner, text):
+        record = place.find(name)
+        if replay.describe(replay.fresh(name, record.learner)) != text:
             raise StudyExistsError(
                 f"study {name!r} exists with another learner or other settings; take another name, or load_study"
             ) from None
-    return Study(rows, row, worker)
+    return Study(place, record, worker)
 
 
 def load_study(name: str, *, storage: str | Storage, worker: str | None = None, patience: float = PATIENCE) -> Study:
     """A study that was created before, by whichever process."""
-    rows = open_storage(storage, patience)
-    return Study(rows, rows.find(check_name(name)), worker)
+    place = open_storage(storage, patience)
+    return Study(place, place.find(check_name(name)), worker)
 
 
 def study_names(storage: str | Storage) -> list[str]:
-    """The studies of a database, the oldest first."""
+    """The studies of a storage, the oldest first."""
     return open_storage(storage).names()
-
-
-def open_storage(storage: str | Storage, patience: float = PATIENCE) -> Storage:
-    return storage if isinstance(storage, Storage) else Storage(Database(storage, patience=patience))
 
 
 class Study:
     """A learner that survives its process. Made by `create_study` and `load_study`.
 
-    An ask is computed on a snapshot, the trials told so far, outside of any transaction; then it is written in one. The
-    decisions depend on the seed, on what was told in which order, and on the trials asked before; never on the clock.
+    The learner proposes trials, given what was told so far, outside of any transaction; then they are written in one.
+    Decisions depend on the seed, on what was told in which order, and on the trials asked before; never on the clock.
     """
 
-    def __init__(self, storage: Storage, row: StudyRow, worker: str | None = None) -> None:
-        self.name, self.lease, self.created_at = row.name, row.lease, row.created_at
-        self.storage = storage
-        self._row = row
+    def __init__(self, storage: Storage, record: StudyRecord, worker: str | None = None) -> None:
+        self.name, self.lease, self.created_at = record.name, record.lease, record.created_at
+        self.storage, self.record = storage, record
         self._worker = None if worker is None else check_worker(worker)
-        began = replay.fresh(row.name, row.learner)
+        began = replay.fresh(record.name, record.learner)
         self.space: Space = began.space
         self.learner_name = type(began).__name__
-        self._shapes = Shapes(row.name, began.space)
+        self._shapes = Shapes(record.name, began.space)
         self._range = PayoffScale(began.payoff_range, began.out_of_range)
-        self._finite = isinstance(began, FiniteLearner)
-        self._learner: Learner | None = None  # in step with the first `asked` asks and `closed` closings
-        self._known = Counters(0, 0, 0, 0)
-        self._crowded = 0
-        self._salt: tuple[int, tuple[int, ...]] = (0, ())  # the process, and four words of its own
-        self._private = itertools.count()
+        self._replica = Replica(storage, record, self._shapes)
+        self._streams = Streams()
         self._lock = threading.RLock()
 
     @property
@@ -143,14 +127,14 @@ class Study:
 
         Asking again with the same `ticket` (any text) gives the same trial again, so a lost answer can be repeated.
         """
-        n = 1 if batch is None else batch
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= LARGEST_BATCH:
-            raise ParameterError(f"batch must be a whole number in 1..{LARGEST_BATCH}, got {batch!r}")
+        n = 1 if batch is None else whole_number(batch, "batch")
+        if n > LARGEST_BATCH:
+            raise ParameterError(f"batch must be at most {LARGEST_BATCH}, got {batch!r:.80}; ask several times")
         seconds = self.lease if lease is None else check_lease(lease)
         name = self.worker if worker is None else check_worker(worker)
-        trials = None if ticket is None else self._asked_before(check_ticket(ticket), int(n))
+        trials = None if ticket is None else self._asked_before(check_ticket(ticket), n)
         if trials is None:
-            trials = self._ask(int(n), seconds, ticket, name)
+            trials = self._ask(n, AskRequest(name, seconds, ticket or uuid.uuid4().hex, ticket is not None, 0, None))
         return trials[0] if batch is None else trials
 
     def tell(self, trial: Trial | int, payoff: float) -> None:
@@ -169,32 +153,37 @@ class Study:
 
     def estimates(self) -> Estimates:
         """What all told trials say about every decision of a Finite space."""
-        with self._lock:
-            learner = self._synced()
-            if not isinstance(learner, FiniteLearner):
-                raise SpaceError(f"{self.learner_name} searches a box; ask for estimate(decisions)")
-            return learner.estimates()
+        if not isinstance(self.space, Finite):
+            raise SpaceError(f"{self.learner_name} searches a box; ask for estimate(decisions)")
+        found: Estimates = self.look(lambda learner, _: learner.estimates())
+        return found
 
     def estimate(self, decisions: ArrayLike) -> Estimates:
         """What all told trials say about any decisions of a Box."""
-        with self._lock:
-            learner = self._synced()
-            if not isinstance(learner, BoxLearner | Auto):
-                raise SpaceError(f"{self.learner_name} searches a finite set; ask for estimates()")
-            return learner.estimate(decisions)
+        if isinstance(self.space, Finite):
+            raise SpaceError(f"{self.learner_name} searches a finite set; ask for estimates()")
+        found: Estimates = self.look(lambda learner, _: learner.estimate(decisions))
+        return found
 
     def recommend(self) -> Any:
         """The decision with the best estimated value, as the learner says it."""
-        with self._lock:
-            return self._synced().recommend()
+        return self.look(lambda learner, _: learner.recommend())
 
     @property
     def learner(self) -> Learner:
         """The learner with all that was told so far: to look at, not to ask or tell."""
-        with self._lock:
-            return self._synced()
+        found: Learner = self.look(lambda learner, _: learner)
+        return found
 
-    # What is in the database.
+    def look(self, read: Callable[[Any, Counters], T]) -> T:
+        """Read something off the learner with all that was told so far, while no other thread changes it.
+
+        `read` gets the learner, and how many trials it knows of.
+        """
+        with self._lock:
+            return read(self._replica.synced(), self._replica.known)
+
+    # What is in the storage.
 
     def trials(
         self,
@@ -209,25 +198,23 @@ class Study:
         if not set(wanted) <= set(STATES):
             raise ParameterError(f"states are {', '.join(STATES)}; got {states!r}")
         for name, value in (("first", first), ("limit", limit)):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62):
-                raise ParameterError(f"{name} must be a whole number >= 0, got {value!r}")
-        now, rows = self.storage.rows(self._row.id, first=first, limit=limit, states=wanted, worker=worker)
-        numbers = [row.number for row in rows]
-        decisions = self._shapes.decisions(numbers, [row.decision for row in rows])
-        mediators = self._shapes.mediators(numbers, [row.mediator for row in rows])
-        return [
-            self._trial(row, decision, mediator, now)
-            for row, decision, mediator in zip(rows, decisions, mediators, strict=True)
-        ]
+            if value is not None and whole_number(value, name, 0) >= 2**62:
+                raise ParameterError(f"{name} must be below 2**62, got {value!r}")
+        page = self.storage.rows(self.record.id, first=first, limit=limit, states=wanted, worker=worker)
+        return self._shapes.study_trials(page)
 
     def pending(self, worker: str | None = None) -> list[Trial]:
         """Asked and not answered, stale ones included: of all workers, or of one that goes on where it stopped."""
         return [Trial(t.id, t.decision, t.mediator) for t in self.trials(("asked", "stale"), worker=worker)]
 
+    def workers(self) -> list[WorkerRow]:
+        """How many trials of each state every worker has, and when it was seen last."""
+        return self.storage.workers(self.record.id)
+
     @property
     def counters(self) -> Counters:
         """How many trials were asked, closed (told or failed), told."""
-        return self.storage.counters(self._row.id)
+        return self.storage.counters(self.record.id)
 
     @property
     def told(self) -> int:
@@ -235,8 +222,8 @@ class Study:
         return self.counters.told
 
     def close(self) -> None:
-        """Let go of the database's connections."""
-        self.storage.database.close()
+        """Let go of the storage's connections."""
+        self.storage.disconnect()
 
     def __enter__(self) -> Study:
         return self
@@ -247,146 +234,55 @@ class Study:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Study {self.name!r} of {self.learner_name} in {self.storage.database.name}>"
+        return f"<Study {self.name!r} of {self.learner_name} in {self.storage.name}>"
 
     # Inside.
 
     def _asked_before(self, ticket: str, n: int) -> list[Trial] | None:
-        rows = self.storage.with_ticket(self._row.id, ticket, n)
-        return self._tickets(rows) if rows else None
+        rows = self.storage.with_ticket(self.record.id, ticket, n)
+        return self._shapes.asked(rows) if rows else None
 
-    def _ask(self, n: int, lease: float, ticket: str | None, worker: str) -> list[Trial]:
-        order = Order(ticket or uuid.uuid4().hex, ticket is not None, worker, lease)
+    def _ask(self, n: int, request: AskRequest) -> list[Trial]:
         with self._lock:
             while True:
-                learner = self._synced()
-                known, private = self._known, self._crowded > 0
-                self._learner = None  # an ask leaves marks on it, which must not stay unless it is written
-                trials, drafts = self._draw(learner, n, private)
+                learner, known = self._replica.synced(), self._replica.known
+                streams = self._streams.take(known.asked, n)
+                proposal = learner.propose(n, streams=[stream.key for stream in streams])
+                expected = None if self._streams.own else known.asked
+                request = request._replace(basis=known.closed, expected=expected)
                 try:
-                    expected = None if private else known.asked
-                    first = self.storage.ask(self._row.id, drafts, order, known.closed, expected)
-                except Raced:  # what was drawn is forgotten; the trials of the others come with the next news
-                    self._forget(learner, trials, known.asked)
-                    self._learner, self._crowded = learner, CROWDED
+                    first = self.storage.ask(self.record.id, self._new_trials(proposal, streams), request)
+                except Raced:
+                    self._streams.lost_race()
                     continue
-                if not isinstance(first, int):
-                    return self._tickets(first)
-                self._crowded = max(0, self._crowded - n)
+                if not isinstance(first, int):  # somebody used the ticket in between
+                    return self._shapes.asked(first)
+                self._streams.asked(n)
                 if first == known.asked:
-                    self._known = known._replace(asked=first + n)
-                else:  # others asked, too: the next news has their trials and this one, in order
-                    self._forget(learner, trials, known.asked)
-                    trials = [trial._replace(id=first + i) for i, trial in enumerate(trials)]
-                self._learner = learner
-                self._checkpoint(learner)
-                return trials
+                    self._replica.commit(proposal)
+                self._replica.save_checkpoint()
+                # Where others asked, too, the next news has their trials and these, in order.
+                return [trial._replace(id=first + i) for i, trial in enumerate(proposal.trials)]
 
-    def _draw(self, learner: Learner, n: int, private: bool) -> tuple[list[Trial], list[Draft]]:
-        trials, drafts = [], []
-        for _ in range(n):
-            key: tuple[int, ...] = (2, learner._next_id)
-            stream = None
-            if private:
-                key = (3, *self._own_salt(), next(self._private))
-                stream = "".join(f"{word:08x}" for word in key[1:-1]) + f":{key[-1]}"
-            replay.seed(learner, key)
-            trial = learner.ask()
-            trials.append(trial)
-            decision, mediator = self._shapes.decision_text(trial.decision), self._shapes.mediator_text(trial.mediator)
-            drafts.append(Draft(decision, mediator, replay.marks_of(learner), stream))
-        return trials, drafts
-
-    def _own_salt(self) -> tuple[int, ...]:
-        if self._salt[0] != os.getpid():  # a forked worker must not repeat its parent
-            self._salt = os.getpid(), tuple(secrets.randbits(32) for _ in range(4))
-        return self._salt[1]
-
-    @staticmethod
-    def _forget(learner: Learner, trials: Sequence[Trial], first: int) -> None:
-        for trial in trials:
-            del learner._pending[trial.id]
-        learner._next_id = first
+    def _new_trials(self, proposal: Proposal, streams: Sequence[Stream]) -> list[NewTrial]:
+        return [
+            NewTrial(*self._shapes.texts(trial), replay.search_text(search), stream.text)
+            for trial, search, stream in zip(proposal.trials, proposal.searches, streams, strict=True)
+        ]
 
     def _close(self, trial: Trial | int, payoff: float | None, reason: str | None) -> None:
         ticket: tuple[str, str] | None = None
         if isinstance(trial, Trial):
             try:
-                ticket = self._shapes.decision_text(trial.decision), self._shapes.mediator_text(trial.mediator)
+                ticket = self._shapes.texts(trial)
             except (TypeError, ValueError, OverflowError):
                 raise UnknownTrialError(
                     f"{trial} is not a trial of study {self.name!r}; tell the one it gave"
                 ) from None
         id_ = check_id(trial.id if isinstance(trial, Trial) else trial)
-        place, fresh = self.storage.close(self._row.id, id_, payoff, reason, ticket)
-        if fresh and self._lock.acquire(blocking=False):  # else the next ask reads it
+        place, new = self.storage.close(self.record.id, id_, payoff, reason, ticket)
+        if new and self._lock.acquire(blocking=False):  # else the next ask reads it
             try:
-                if self._learner is not None and place == self._known.closed + 1 and id_ in self._learner._pending:
-                    replay.close(self._learner, self._shapes, replay.Closing(id_, payoff, reason or ""))
-                    told = self._known.told + (payoff is not None)
-                    self._known = self._known._replace(closed=place, told=told)
+                self._replica.close(id_, payoff, reason or "", place)
             finally:
                 self._lock.release()
-
-    def _synced(self) -> Learner:
-        """The learner, with everything that is in the database now."""
-        if self._learner is None:
-            self._learner, self._known = replay.replay(self.storage, self._row.id, self._shapes, self._row.learner)
-            return self._learner
-        learner, known = self._learner, self._known
-        now, asks, closings = self.storage.news(self._row.id, known.asked, known.closed)
-        self._learner = None  # until all of it has arrived
-        if (len(asks), len(closings)) != (now.asked - known.asked, now.closed - known.closed):
-            return self._synced()  # rows are not where they should be: the whole study will show which
-        for trial in self._tickets(asks):
-            learner._adopt(trial)
-        if asks:
-            learner._adopt(trial, replay.marks(learner, self._shapes, asks[-1]))
-        for place, row in enumerate(closings, start=known.closed + 1):
-            replay.close(learner, self._shapes, replay.closing(self._shapes, row, place))
-        self._learner, self._known = learner, now
-        return learner
-
-    def _tickets(self, rows: Sequence[Any]) -> list[Trial]:
-        numbers = [row.number for row in rows]
-        decisions = self._shapes.decisions(numbers, [row.decision for row in rows])
-        mediators = self._shapes.mediators(numbers, [row.mediator for row in rows])
-        return [Trial(i, plain(x), plain(z)) for i, x, z in zip(numbers, decisions, mediators, strict=True)]
-
-    def _checkpoint(self, learner: Learner) -> None:
-        closed, saved = self._known.closed, self._known.checkpointed
-        if closed - saved >= max(CHECKPOINT, closed // 4):
-            self.storage.save(self._row.id, replay.checkpoint_of(learner, closed))
-            self._known = self._known._replace(checkpointed=closed)
-
-    def _trial(self, row: Any, decision: Any, mediator: Any, now: float) -> StudyTrial:
-        state = row.state
-        times = [row.asked_at, row.lease_until, *([] if row.closed_at is None else [row.closed_at])]
-        if not all(isinstance(moment, float | int) for moment in times):
-            raise self._shapes.wrong(row.number, f"its times must be numbers, got {times}")
-        if state == "asked":
-            if row.closing is not None or row.payoff is not None:
-                raise self._shapes.wrong(row.number, "an asked trial has no payoff and no closing yet")
-            state = "stale" if row.lease_until < now else "asked"
-        else:
-            replay.closing(self._shapes, row, row.closing)
-        return StudyTrial(
-            row.number,
-            cast(State, state),
-            plain(decision),
-            plain(mediator),
-            row.payoff,
-            str(row.worker),
-            row.reason,
-            row.asked_at,
-            row.lease_until,
-            row.closed_at,
-            row.closing,
-        )
-
-
-def _same_learner(ours: Any, theirs: str) -> bool:
-    try:
-        return bool(json.loads(ours) == json.loads(theirs))
-    except (TypeError, json.JSONDecodeError):
-        return False

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from randomist._types import Array
-from randomist.histories.finite import Estimates
+from randomist.histories.record import Estimates
 from randomist.learners.base import Learner
 from randomist.learners.box.base import BoxLearner
 from randomist.learners.finite.base import FiniteLearner
 from randomist.spaces import Box, Finite
+from randomist.study.records import Counters
 from randomist.study.study import Study
 
 POINTS = 500  # of a curve
@@ -24,14 +25,20 @@ PENDING = 100
 WORK = 2e7  # samples times points that a slice of a box may cost
 
 
+class Seen(NamedTuple):
+    """What is read off the learner in one moment."""
+
+    counters: Counters
+    payoffs: Array
+    clipped: int
+    best: Any
+    panels: dict[str, Any]
+
+
 def snapshot(study: Study, dimensions: tuple[int, int] = (0, 1)) -> dict[str, Any]:
     """All panels, as JSON: numbers have six digits, and what is not finite is null."""
-    with study._lock:
-        learner = study.learner
-        known = study._known
-        payoffs = learner.record.payoffs.copy()
-        best = _best(learner)
-        shown = _box(learner, best, dimensions) if isinstance(learner.space, Box) else _finite(learner)
+    seen = study.look(lambda learner, known: _seen(learner, known, dimensions))
+    known = seen.counters
     pending = study.trials(("asked", "stale"), limit=PENDING)
     n_pending = known.asked - known.closed
     stale = sum(t.state == "stale" for t in pending)
@@ -49,10 +56,10 @@ def snapshot(study: Study, dimensions: tuple[int, int] = (0, 1)) -> dict[str, An
             "failed": known.closed - known.told,
             "pending": n_pending,
             "stale": stale,
-            "clipped": learner.clipped,
+            "clipped": seen.clipped,
         },
-        "best": _plain(best),
-        "payoffs": _payoffs(payoffs),
+        "best": _plain(seen.best),
+        "payoffs": _payoffs(seen.payoffs),
         "pending": [
             {"id": t.id, "state": t.state, "worker": t.worker, "decision": _plain(t.decision), "asked_at": t.asked_at,
              "lease_until": t.lease_until}
@@ -60,7 +67,13 @@ def snapshot(study: Study, dimensions: tuple[int, int] = (0, 1)) -> dict[str, An
         ],
         "workers": _workers(study),
         "at": time.time(),
-    } | shown  # fmt: skip
+    } | seen.panels  # fmt: skip
+
+
+def _seen(learner: Learner, known: Counters, dimensions: tuple[int, int]) -> Seen:
+    best = _best(learner)
+    panels = _box(learner, best, dimensions) if isinstance(learner.space, Box) else _finite(learner)
+    return Seen(known, learner.record.payoffs.copy(), learner.clipped, best, panels)
 
 
 def _payoffs(payoffs: Array) -> dict[str, Any]:
@@ -159,10 +172,10 @@ def _histogram(values: Array, low: float, high: float) -> dict[str, Any]:
 
 def _workers(study: Study) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
-    for row in study.storage.workers(study._row.id):
+    for row in study.workers():
         nobody = {"worker": str(row.worker), "pending": 0, "told": 0, "failed": 0, "seen": 0.0}
         one = found.setdefault(str(row.worker), nobody)
-        one["pending" if row.state == "asked" else str(row.state)] = row.n
+        one["pending" if row.state == "asked" else str(row.state)] = row.trials
         moments = [m for m in (row.asked_at, row.closed_at) if isinstance(m, float)]
         one["seen"] = max([one["seen"], *moments])
     return sorted(found.values(), key=lambda one: -one["seen"])[:WORKERS]

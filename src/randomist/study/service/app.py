@@ -32,8 +32,8 @@ from randomist.study.service.auth import Holder, Scope, Tokens
 from randomist.study.service.limits import LimitRequests, Limits
 from randomist.study.service.metrics import MeasureRequests, Metrics
 from randomist.study.service.models import Problem
-from randomist.study.storage import Storage
-from randomist.study.study import Study, load_study, open_storage
+from randomist.study.storages import Storage, open_storage
+from randomist.study.study import Study, load_study
 
 MOST_STUDIES = 64  # that are held in memory
 STATUSES: dict[type[Exception], int] = {
@@ -122,7 +122,7 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     metrics = Metrics()
     app.state.tokens, app.state.metrics, app.state.stopping = tokens, metrics, threading.Event()
     app.state.studies = Studies(open_storage(storage))
-    app.state.studies.storage.database.open(create=True)
+    app.state.studies.storage.prepare()
     app.include_router(routes.router, prefix="/api/v1")
     app.include_router(routes.machines)
     app.include_router(pages.router)

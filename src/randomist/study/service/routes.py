@@ -9,23 +9,22 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 import numpy as np
-import sqlalchemy as sa
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from randomist import __version__
 from randomist.errors import RandomistError, ShapeError, StorageError
-from randomist.histories.finite import Estimates
+from randomist.histories.record import Estimates
 from randomist.study.checks import NAME
 from randomist.study.dashboard.data import snapshot
 from randomist.study.describe import learner_from
 from randomist.study.export import FORMATS, Format, lines
-from randomist.study.records import State
+from randomist.study.records import STATES, State
 from randomist.study.service import models
 from randomist.study.service.app import Studies, needs, plain, problems
 from randomist.study.service.auth import Holder
-from randomist.study.study import STATES, Study, create_study
+from randomist.study.study import Study, create_study
 
 router = APIRouter()
 machines = APIRouter()
@@ -55,7 +54,7 @@ def _study(request: Request, name: str) -> Study:
 def healthz(request: Request) -> Any:
     """Whether the service and its database are there; needs no token."""
     try:
-        _studies(request).storage.database.read(lambda c: c.execute(sa.select(1)).one(), patience=1.0)
+        _studies(request).storage.ping()
     except StorageError:
         return JSONResponse({"status": "away", "version": __version__}, 503)
     return {"status": "ok", "version": __version__}

@@ -23,9 +23,9 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from randomist.errors import StorageError
-from randomist.study import schema
+from randomist.study.storages.base import PATIENCE
+from randomist.study.storages.sql import schema
 
-PATIENCE = 60.0  # seconds to wait for a database that is busy or away
 BUSY_MS = 200  # SQLite's own wait for a lock
 
 try:
@@ -62,13 +62,22 @@ class Database:
             return
         if create:
             self.write(lambda connection, _: self._create(connection))
-        elif self.sqlite and not Path(str(self.url.database)).is_file():
-            raise StorageError(f"{self.name} does not exist; create a study in it first")
+        elif self.sqlite:
+            self._must_exist()
         schema.check(self.read(schema.version_of), self.name)
         self._checked = True
 
     def upgrade(self) -> tuple[int, int]:
-        return self.write(lambda connection, _: schema.upgrade(connection, self.name))
+        """Bring the tables to this version, in one transaction; the versions before and after."""
+        from randomist.study.storages.sql import migrations
+
+        def work(connection: sa.Connection, _: int) -> tuple[int, int]:
+            self._take_turn(connection)
+            return migrations.upgrade(connection, self.name)
+
+        if self.sqlite:
+            self._must_exist()
+        return self.write(work)
 
     @property
     def clock(self) -> sa.ColumnElement[float]:
@@ -83,10 +92,18 @@ class Database:
     def close(self) -> None:
         self._engine.dispose()
 
+    def _must_exist(self) -> None:
+        if not Path(str(self.url.database)).is_file():  # SQLite would make an empty one
+            raise StorageError(f"{self.name} does not exist; create a study in it first")
+
     def _create(self, connection: sa.Connection) -> None:
-        if not self.sqlite:  # two that create the tables at once would collide
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(0x72616E64)))
+        self._take_turn(connection)
         schema.create(connection)
+
+    def _take_turn(self, connection: sa.Connection) -> None:
+        """Until the transaction ends, nobody else makes or changes tables; on SQLite nobody else writes anyway."""
+        if not self.sqlite:
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(0x72616E64)))
 
     def _run(self, work: Work[T], write: bool, patience: float) -> T:
         started, tried = time.monotonic(), 0

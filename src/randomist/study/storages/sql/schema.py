@@ -1,19 +1,20 @@
-"""The tables of a study, and how a database of an earlier version becomes one of this.
+"""The tables of a study, and the version that a database says it has.
 
 A study's row counts what happened: `asked` trials, `closed` ones (told or failed), `told` ones. Every write changes
 that row, so writes to one study follow one another, and the counters number trials (`number`, from 0) and closings
 (`closing`, from 1) in the order in which they were committed.
+
+The version is one number in `randomist_schema`, and not in the table that Alembic would keep: databases of 0.1.0 have
+it, and workers of 0.1.0 look there and refuse a newer one. Two tables could disagree.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import sqlalchemy as sa
 
 from randomist.errors import SchemaVersionError
 
-VERSION = 1
+VERSION = 2  # 1: 0.1.0. `migrations` has the way from each to the next, tests/study/data a database of each
 
 metadata = sa.MetaData()
 
@@ -36,6 +37,7 @@ studies = sa.Table(
     sa.Column("closed", sa.BigInteger, nullable=False, default=0),
     sa.Column("told", sa.BigInteger, nullable=False, default=0),
     sa.Column("checkpointed", sa.BigInteger, nullable=False, default=0),  # closings that the checkpoint covers
+    sa.Column("archived_at", sa.Double),  # seconds since 1970
 )
 
 trials = sa.Table(
@@ -48,7 +50,7 @@ trials = sa.Table(
     sa.Column("state", sa.String(8), nullable=False),  # asked, told, failed; stale is an asked one of the past
     sa.Column("decision", sa.Text, nullable=False),  # JSON: an index, a number, or a list of numbers
     sa.Column("mediator", sa.Text, nullable=False),
-    sa.Column("marks", sa.Text),  # what the ask changed in the learner beside its tickets (`_json`)
+    sa.Column("search", sa.Text),  # what the ask changed in the learner's search (`_json`)
     sa.Column("basis", sa.BigInteger, nullable=False),  # how many closings the asker knew
     sa.Column("stream", sa.String(64)),  # of random numbers, where it is not the trial's own
     sa.Column("asked_at", sa.Double, nullable=False),
@@ -57,6 +59,8 @@ trials = sa.Table(
     sa.Column("reason", sa.Text),
     sa.Column("closing", sa.BigInteger),
     sa.Column("closed_at", sa.Double),
+    sa.Column("context", sa.Text),  # what was known when it was asked (`_json`)
+    sa.Column("extra", sa.Text),  # what was told besides the payoff (`_json`)
     sa.UniqueConstraint("study", "ticket", name="randomist_trials_ticket"),
     sa.UniqueConstraint("study", "closing", name="randomist_trials_closing"),
     sa.CheckConstraint("state in ('asked', 'told', 'failed')", name="randomist_trials_state"),
@@ -71,11 +75,8 @@ checkpoints = sa.Table(
     sa.Column("closed", sa.BigInteger, nullable=False),
     sa.Column("digest", sa.String(64), nullable=False),  # of the told trials that it sums up
     sa.Column("version", sa.String(32), nullable=False),  # of randomist
-    sa.Column("caches", sa.Text, nullable=False),  # what the learner summed up (`_json`)
+    sa.Column("caches", sa.Text, nullable=False),  # what the learner computed from them (`_json`)
 )
-
-# From each version to the next, within one transaction. A golden database per version is in tests/study/data.
-MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {}
 
 
 def version_of(connection: sa.Connection) -> int | None:
@@ -108,15 +109,3 @@ def check(version: int | None, database: str) -> None:
             f"{database} has schema version {version}, this randomist works on {VERSION}; stop the workers, make a "
             "backup, and run `randomist study upgrade --storage ...`"
         )
-
-
-def upgrade(connection: sa.Connection, database: str) -> tuple[int, int]:
-    """Bring a database of an earlier version to this one; from and to."""
-    found = version_of(connection)
-    if found is None or found > VERSION:
-        check(found, database)
-    assert found is not None
-    for version in range(found, VERSION):
-        MIGRATIONS[version](connection)
-        connection.execute(sa.update(schema).values(version=version + 1))
-    return found, VERSION

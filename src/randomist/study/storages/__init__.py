@@ -1,0 +1,53 @@
+"""Where studies live. A storage of your own is a class of `Storage` in a file, and `module:Class` in its URL."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from randomist._lookup import imported, is_foreign
+from randomist.errors import ParameterError, StorageError
+from randomist.study.storages.base import PATIENCE, Storage
+
+__all__ = ["STORAGES", "Storage", "open_storage"]
+
+# From the scheme of a URL to where its class lives, which is imported on first use.
+STORAGES = {
+    "sqlite": "randomist.study.storages.sql.storage:SQLStorage",
+    "postgresql": "randomist.study.storages.sql.storage:SQLStorage",
+    "postgres": "randomist.study.storages.sql.storage:SQLStorage",
+    "memory": "randomist.study.storages.memory:MemoryStorage",
+}
+
+
+def open_storage(storage: str | Storage, patience: float = PATIENCE) -> Storage:
+    """The storage of a URL: `sqlite:///study.db`, `postgresql://user@host/name`, `memory://name`.
+
+    `package.module:Class://anything` is one that is not ours: the class is called with the whole URL.
+    """
+    if isinstance(storage, Storage):
+        return storage
+    cls = _storage_class(storage)
+    return cls(storage, patience=patience)
+
+
+def _storage_class(url: Any) -> type[Storage]:
+    scheme, found, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
+    where = scheme if is_foreign(scheme) else STORAGES.get(scheme.partition("+")[0])
+    if not found or where is None:
+        kind = f" for {scheme}" if found and re.fullmatch(r"[\w.+-]+", scheme) else ""  # no password gets in
+        raise StorageError(
+            f"no storage is known{kind}; give a URL such as sqlite:///study.db, postgresql://user:password@host/name "
+            "or memory://name"
+        )
+    try:
+        cls = imported(where)
+    except ParameterError as error:
+        if where == scheme:
+            raise
+        raise ImportError(
+            f"{scheme}:// needs the `study` extra ({error.__cause__}); pip install 'randomist[study]'"
+        ) from error
+    if not (isinstance(cls, type) and issubclass(cls, Storage)):
+        raise StorageError(f"{where} is not a Storage; derive it from randomist.study.storages.base.Storage")
+    return cls

@@ -1,0 +1,177 @@
+"""What a storage must do for studies: a few short operations on plain records.
+
+Every operation happens as a whole or not at all, and is durable (as far as the storage is) when it returns. Writes to
+one study follow one another: trials are numbered from 0 in the order in which asks were written, closings (tells and
+fails) from 1. A read sees one moment. `randomist.testing.check_storage` checks all of this.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from randomist.errors import ClosedTrialError, StudyExistsError, TicketError, UnknownStudyError, UnknownTrialError
+from randomist.study.records import (
+    STATES,
+    AskedRow,
+    AskRequest,
+    Checkpoint,
+    Closed,
+    Counters,
+    Everything,
+    News,
+    NewTrial,
+    Page,
+    State,
+    StudyRecord,
+    WorkerRow,
+)
+
+PATIENCE = 60.0  # seconds to wait for a storage that is busy or away
+
+
+class Raced(Exception):  # noqa: N818 (it never leaves `Study`)
+    """The next trial has another number than the asker expected: somebody asked in between."""
+
+
+class Storage(ABC):
+    """All studies of one place. A class is called with its URL and `patience`; its methods are safe for threads.
+
+    `study` is the id that `create` and `find` gave. What cannot be reached raises `StorageError`.
+    """
+
+    name: str  # where it is, without a password: for messages
+
+    @abstractmethod
+    def __init__(self, url: str, *, patience: float = PATIENCE) -> None: ...
+
+    # The place itself.
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Make the place ready for studies, where it is not yet."""
+
+    @abstractmethod
+    def ping(self, patience: float = 1.0) -> None:
+        """Raise `StorageError` unless the place answers within `patience` seconds."""
+
+    @abstractmethod
+    def upgrade(self) -> tuple[int, int]:
+        """Bring what an earlier version wrote to this one: the versions before and after."""
+
+    @abstractmethod
+    def disconnect(self) -> None:
+        """Let go of connections; the next operation opens them again."""
+
+    # Studies.
+
+    @abstractmethod
+    def create(self, name: str, learner: str, lease: float) -> StudyRecord:
+        """A new study; `StudyExistsError` where the name is taken."""
+
+    @abstractmethod
+    def find(self, name: str) -> StudyRecord:
+        """The study of that name, or `UnknownStudyError`."""
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """All studies, the oldest first."""
+
+    @abstractmethod
+    def totals(self) -> dict[str, Counters]:
+        """The counters of every study, the oldest first."""
+
+    @abstractmethod
+    def counters(self, study: int) -> Counters:
+        """How much has happened in a study."""
+
+    # Trials.
+
+    @abstractmethod
+    def ask(self, study: int, trials: Sequence[NewTrial], request: AskRequest) -> int | list[AskedRow]:
+        """Write asked trials: the first one's number.
+
+        Where `request.repeatable` and the ticket was used before, the trials of that time instead. Raises `Raced` where
+        the first number would not be `request.expected`, and `TicketError` for a ticket of another number of trials.
+        """
+
+    @abstractmethod
+    def with_ticket(self, study: int, ticket: str, n: int) -> list[AskedRow]:
+        """The `n` trials that were asked with this ticket before, in order; none where it is new."""
+
+    @abstractmethod
+    def close(
+        self, study: int, number: int, payoff: float | None, reason: str | None, ticket: tuple[str, str] | None = None
+    ) -> Closed:
+        """Tell (a payoff) or fail (a reason) a trial. The same again changes nothing.
+
+        `ticket` is the decision and the mediator that the trial should have. `UnknownTrialError` where there is none
+        such, `ClosedTrialError` where it was closed in another way before.
+        """
+
+    @abstractmethod
+    def news(self, study: int, asked: int, closed: int) -> News:
+        """What happened beyond the first `asked` asks and `closed` closings."""
+
+    @abstractmethod
+    def rows(
+        self,
+        study: int,
+        *,
+        first: int = 0,
+        limit: int | None = None,
+        states: Sequence[State] = STATES,
+        worker: str | None = None,
+    ) -> Page:
+        """Trials by number from `first` on, `limit` at most: those in some states, or of one worker."""
+
+    @abstractmethod
+    def workers(self, study: int) -> list[WorkerRow]:
+        """What each worker has done, by name."""
+
+    # Loading.
+
+    @abstractmethod
+    def everything(self, study: int) -> Everything:
+        """All that a learner is rebuilt from."""
+
+    @abstractmethod
+    def save(self, study: int, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint, unless there is one that covers as much."""
+
+
+# The errors that every storage raises, said once.
+
+
+def name_taken(name: str, place: str) -> StudyExistsError:
+    return StudyExistsError(f"a study {name!r} exists in {place}; take another name, or load_study")
+
+
+def no_study(name: str, place: str, known: Sequence[str]) -> UnknownStudyError:
+    return UnknownStudyError(f"no study {name!r} in {place}; it has: {', '.join(known[:10]) or 'none'}")
+
+
+def study_gone() -> UnknownStudyError:
+    return UnknownStudyError("the study is gone from its storage; create it again")
+
+
+def other_size(ticket: str) -> TicketError:
+    return TicketError(f"the ticket {ticket!r} was used for a batch of another size; take a new one")
+
+
+def never_asked(number: int) -> UnknownTrialError:
+    return UnknownTrialError(f"trial {number} was never asked of this study")
+
+
+def other_trial(number: int, has: tuple[str, str], given: tuple[str, str]) -> UnknownTrialError:
+    return UnknownTrialError(
+        f"trial {number} of this study has decision {has[0]} and mediator {has[1]}, not {given[0]} and {given[1]}; "
+        "tell the trial that it gave"
+    )
+
+
+def closed_before(number: int, state: str, told: float | None, payoff: float | None) -> ClosedTrialError:
+    was, wanted = (f"told {x}" if x is not None else "failed" for x in (told if state == "told" else None, payoff))
+    return ClosedTrialError(
+        f"trial {number} was {was} before, and cannot be {wanted} now; each trial is closed once: ask again"
+    )

@@ -1,0 +1,111 @@
+"""The statements of a study, built once: what each round executes is compiled by SQLAlchemy only the first time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from randomist.study.records import (
+    STATES,
+    AskedRow,
+    Checkpoint,
+    ClosedRow,
+    Columns,
+    Counters,
+    State,
+    StudyRecord,
+    TrialRow,
+)
+from randomist.study.storages.sql.schema import checkpoints, studies, trials
+
+s, t, k = studies.c, trials.c, checkpoints.c
+
+
+def _columns(record: Any, table: sa.Table) -> list[sa.Column[Any]]:
+    """The columns that a record's fields are named after."""
+    return [table.c[name] for name in record._fields]
+
+
+_COUNTERS = _columns(Counters, studies)
+_OF_STUDY = t.study == sa.bindparam("its_study")
+_TRIAL = (_OF_STUDY, t.number == sa.bindparam("its_number"))
+
+STUDY = sa.select(*_columns(StudyRecord, studies)).where(s.name == sa.bindparam("its_name"))
+TOKEN = sa.select(s.token).where(s.name == sa.bindparam("its_name"))
+NAMES = sa.select(s.name).order_by(s.id)
+TOTALS = sa.select(s.name, *_COUNTERS).order_by(s.id)
+COUNTERS = sa.select(*_COUNTERS).where(s.id == sa.bindparam("its_study"))
+COUNT = (
+    sa.update(studies)
+    .where(s.id == sa.bindparam("its_study"))
+    .values({name: s[name] + sa.bindparam(f"more_{name}") for name in ("asked", "closed", "told")})
+    .returning(*_COUNTERS)
+)
+NEW_ASKS = (
+    sa.select(*_columns(AskedRow, trials))
+    .where(_OF_STUDY, t.number >= sa.bindparam("first"), t.number < sa.bindparam("end"))
+    .order_by(t.number)
+)
+NEW_CLOSINGS = (
+    sa.select(*_columns(ClosedRow, trials))
+    .where(_OF_STUDY, t.closing > sa.bindparam("first"), t.closing <= sa.bindparam("last"))
+    .order_by(t.closing)
+)
+WITH_TICKETS = (
+    sa.select(*_columns(AskedRow, trials))
+    .where(_OF_STUDY, t.ticket.in_(sa.bindparam("tickets", expanding=True)))
+    .order_by(t.number)
+)
+TRIAL = sa.select(t.state, t.decision, t.mediator, t.payoff, t.closing).where(*_TRIAL)
+ALL_TRIALS = sa.select(*_columns(Columns, trials)).where(_OF_STUDY, t.number < sa.bindparam("end")).order_by(t.number)
+SEARCH = sa.select(t.search).where(*_TRIAL)
+WORKERS = (
+    sa.select(t.worker, t.state, sa.func.count(), sa.func.max(t.asked_at), sa.func.max(t.closed_at))
+    .where(_OF_STUDY)
+    .group_by(t.worker, t.state)
+    .order_by(t.worker, t.state)
+)
+CHECKPOINT = sa.select(*_columns(Checkpoint, checkpoints)).where(k.study == sa.bindparam("its_study"))
+COVER = (
+    sa.update(studies)
+    .where(s.id == sa.bindparam("its_study"), s.checkpointed < sa.bindparam("covered"))
+    .values(checkpointed=sa.bindparam("covered"))
+)
+
+
+def new_trial(clock: sa.ColumnElement[float]) -> sa.Insert:
+    """Write an asked trial."""
+    given = ("study", "number", "ticket", "worker", "decision", "mediator", "search", "basis", "stream")
+    times = {"asked_at": clock, "lease_until": clock + sa.bindparam("lease", type_=sa.Double)}
+    return sa.insert(trials).values({name: sa.bindparam(name) for name in given} | {"state": "asked"} | times)
+
+
+def close(clock: sa.ColumnElement[float], *, ticket: bool) -> sa.Update:
+    """Tell or fail an asked trial; with `ticket`, only where decision and mediator are as given."""
+    changed: dict[str, Any] = {name: sa.bindparam(f"new_{name}") for name in ("state", "payoff", "reason", "closing")}
+    statement = sa.update(trials).where(*_TRIAL, t.state == "asked").values(changed | {"closed_at": clock})
+    if not ticket:
+        return statement
+    return statement.where(t.decision == sa.bindparam("its_decision"), t.mediator == sa.bindparam("its_mediator"))
+
+
+def page(
+    clock: sa.ColumnElement[float], first: int, limit: int | None, states: Sequence[State], worker: str | None
+) -> sa.Select[Any]:
+    """Trials by number: those in some states, or of one worker."""
+    query: sa.Select[Any] = sa.select(*_columns(TrialRow, trials)).where(_OF_STUDY, t.number >= first)
+    if set(states) != set(STATES):
+        is_in = {
+            "told": t.state == "told",
+            "failed": t.state == "failed",
+            "asked": sa.and_(t.state == "asked", t.lease_until >= clock),
+            "stale": sa.and_(t.state == "asked", t.lease_until < clock),
+        }
+        query = query.where(sa.or_(sa.false(), *(is_in[state] for state in states)))
+    if set(states) <= {"asked", "stale"}:
+        query = query.where(t.closing.is_(None))  # which is indexed
+    if worker is not None:
+        query = query.where(t.worker == worker)
+    return query.order_by(t.number).limit(limit)

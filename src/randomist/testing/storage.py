@@ -1,0 +1,230 @@
+"""What every storage of studies must keep: numbers without gaps, nothing lost, nothing twice, one moment per read."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from randomist.errors import ClosedTrialError, StudyExistsError, TicketError, UnknownStudyError, UnknownTrialError
+from randomist.study.records import AskRequest, Checkpoint, NewTrial, StudyRecord
+from randomist.study.storages.base import Raced, Storage
+
+MakeStorage = Callable[[], Storage]
+TRIAL = NewTrial("1", "0.25", '{"at":2.0}', None)
+
+
+def check_storage(make: MakeStorage, *, threads: int = 4, rounds: int = 20) -> None:
+    """Assert the contract of a storage.
+
+    `make()` opens a place that is empty at first, as another worker would: each call gives a new `Storage` of the same
+    place. The check leaves studies named `check-...` there.
+    """
+    first = make()
+    first.prepare()
+    _check_studies(first, make())
+    for number, check in enumerate(_CHECKS):
+        study = first.create(f"check-{number}", f"learner {number}", 60.0)
+        check(first, make(), study)
+    _check_writers_at_once(make, first.create("check-writers", "learner", 60.0), threads, rounds)
+    first.ping()
+    before, after = first.upgrade()
+    assert before == after, "a place that was just made needs no upgrade"
+    first.disconnect()
+    assert first.find("check-0").learner == "learner 0", "a storage works again after `disconnect`"
+
+
+def _request(ticket: str, expected: int | None = None, **changes: Any) -> AskRequest:
+    return AskRequest("worker", 60.0, ticket, False, 0, expected)._replace(**changes)
+
+
+def _ask(storage: Storage, study: StudyRecord, n: int = 1, ticket: str = "", **changes: Any) -> int:
+    """Ask `n` trials; the first one's number."""
+    asked = storage.counters(study.id).asked
+    trials = [TRIAL._replace(decision=str(asked + i), mediator=f"{asked + i}.5") for i in range(n)]
+    first = storage.ask(study.id, trials, _request(ticket or f"ticket-{asked}", **changes))
+    assert isinstance(first, int), f"a new ticket gives new trials, got {first!r}"
+    return first
+
+
+def _refused(error: type[Exception], call: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+    try:
+        answer = call(*arguments, **options)
+    except error:
+        return
+    raise AssertionError(f"{call.__name__}{arguments} must raise {error.__name__}, gave {answer!r}")
+
+
+def _check_studies(storage: Storage, other: Storage) -> None:
+    assert storage.names() == [], f"an empty place has no studies, got {storage.names()}"
+    assert storage.totals() == {}
+    began = time.time()
+    made = [storage.create(name, f"the learner of {name}", 12.5) for name in ("check-b", "check-a")]
+    assert [study.name for study in made] == ["check-b", "check-a"]
+    assert made[0].id != made[1].id
+    assert made[0].lease == 12.5
+    assert abs(made[0].created_at - began) < 60, "times are seconds since 1970"
+    assert other.find("check-a") == made[1], "a study is there for everybody as soon as it was created"
+    assert other.names() == ["check-b", "check-a"], "the oldest first"
+    _refused(StudyExistsError, other.create, "check-a", "another learner", 1.0)
+    assert other.find("check-a") == made[1], "a refused creation changes nothing"
+    _refused(UnknownStudyError, storage.find, "check-c")
+    _refused(UnknownStudyError, storage.counters, max(study.id for study in made) + 1000)
+    assert storage.totals() == {study.name: (0, 0, 0, 0) for study in made}
+
+
+def _check_asking(storage: Storage, other: Storage, study: StudyRecord) -> None:
+    assert [_ask(storage, study), _ask(other, study, 3), _ask(storage, study, expected=4)] == [0, 1, 4]
+    for expected in (3, 4, 6):
+        request = _request(f"race-{expected}", expected)
+        _refused(Raced, storage.ask, study.id, [TRIAL], request)
+    assert storage.counters(study.id) == (5, 0, 0, 0), "a lost race changes nothing"
+    assert _ask(other, study, expected=5) == 5
+    rows = other.rows(study.id).rows
+    assert [row.number for row in rows] == list(range(6)), "trials are numbered without gaps"
+    assert [(row.decision, row.mediator, row.state) for row in rows] == [(str(i), f"{i}.5", "asked") for i in range(6)]
+    assert {row.worker for row in rows} == {"worker"}
+    assert all(abs(row.lease_until - row.asked_at - 60) < 1 for row in rows)
+
+
+def _check_tickets(storage: Storage, other: Storage, study: StudyRecord) -> None:
+    assert storage.with_ticket(study.id, "mine", 2) == [], "a new ticket has no trials"
+    _ask(storage, study)
+    assert _ask(storage, study, 2, ticket="mine") == 1
+    found = other.with_ticket(study.id, "mine", 2)
+    assert [tuple(row) for row in found] == [(i, str(i), f"{i}.5", TRIAL.search) for i in (1, 2)]
+    again = other.ask(study.id, [TRIAL, TRIAL], _request("mine", repeatable=True, expected=77))
+    assert again == found, f"the same ticket gives the same trials, got {again!r}"
+    for n in (1, 3):
+        _refused(TicketError, storage.with_ticket, study.id, "mine", n)
+        _refused(TicketError, storage.ask, study.id, [TRIAL] * n, _request("mine", repeatable=True))
+    assert storage.counters(study.id).asked == 3, "a repeated ask changes nothing"
+
+
+def _check_closing(storage: Storage, other: Storage, study: StudyRecord) -> None:
+    _ask(storage, study, 4)
+    assert storage.close(study.id, 2, 0.5, None) == (1, True)
+    assert other.close(study.id, 0, None, "lost", ("0", "0.5")) == (2, True)
+    assert other.close(study.id, 2, 0.5, None) == (1, False), "the same payoff again changes nothing"
+    assert storage.close(study.id, 0, None, "lost again") == (2, False)
+    before = storage.rows(study.id).rows
+    for number, payoff, reason in ((2, 0.75, None), (2, None, "no"), (0, 0.5, None)):
+        _refused(ClosedTrialError, other.close, study.id, number, payoff, reason)
+    _refused(UnknownTrialError, other.close, study.id, 4, 0.5, None)
+    for ticket in (("1", "9.5"), ("9", "1.5")):
+        _refused(UnknownTrialError, other.close, study.id, 1, 0.5, None, ticket)
+    assert storage.rows(study.id).rows == before, "what is refused changes nothing"
+    assert storage.counters(study.id) == (4, 2, 1, 0)
+    told, failed = before[2], before[0]
+    assert (told.state, told.payoff, told.reason, told.closing) == ("told", 0.5, None, 1)
+    assert (failed.state, failed.payoff, failed.reason, failed.closing) == ("failed", None, "lost", 2)
+    assert told.closed_at is not None
+    assert told.asked_at <= told.closed_at
+
+
+def _check_news(storage: Storage, other: Storage, study: StudyRecord) -> None:
+    assert storage.news(study.id, 0, 0) == ((0, 0, 0, 0), [], [])
+    _ask(storage, study, 3)
+    storage.close(study.id, 1, 0.5, None)
+    storage.close(study.id, 0, None, "lost")
+    counters, asks, closings = other.news(study.id, 0, 0)
+    assert counters == (3, 2, 1, 0)
+    assert [tuple(row) for row in asks] == [(i, str(i), f"{i}.5", TRIAL.search) for i in range(3)]
+    assert [tuple(row) for row in closings] == [(1, 1, "told", 0.5, None), (0, 2, "failed", None, "lost")]
+    _, asks, closings = other.news(study.id, 2, 1)
+    assert [row.number for row in asks] == [2]
+    assert [row.number for row in closings] == [0]
+    assert other.news(study.id, 3, 2)[1:] == ([], []), "nothing is new to those who know all"
+
+
+def _check_rows(storage: Storage, other: Storage, study: StudyRecord) -> None:
+    _ask(storage, study, 2, worker="one")
+    _ask(storage, study, 2, worker="two", lease=0.01)
+    _ask(storage, study, 2, worker="two")
+    storage.close(study.id, 1, 0.5, None)
+    storage.close(study.id, 5, None, "")
+    time.sleep(0.05)
+
+    def numbers(**wanted: Any) -> list[int]:
+        return [row.number for row in other.rows(study.id, **wanted).rows]
+
+    by_state = {"asked": [0, 4], "stale": [2, 3], "told": [1], "failed": [5]}
+    for state, expected in by_state.items():
+        assert numbers(states=(state,)) == expected, f"{state}: {numbers(states=(state,))}"
+    assert numbers(states=("asked", "stale")) == [0, 2, 3, 4]
+    assert numbers(states=()) == []
+    assert numbers(first=2, limit=3) == [2, 3, 4]
+    assert numbers(limit=0) == []
+    assert numbers(worker="one") == [0, 1]
+    assert numbers(worker="nobody") == []
+    page = other.rows(study.id)
+    assert page.rows[0].lease_until > page.now > page.rows[2].lease_until, "`now` is the clock that leases follow"
+    done = [tuple(row[:3]) for row in other.workers(study.id)]
+    assert done == [("one", "asked", 1), ("one", "told", 1), ("two", "asked", 3), ("two", "failed", 1)]
+    assert all((row.closed_at is None) == (row.state == "asked") for row in other.workers(study.id))
+
+
+def _check_loading(storage: Storage, other: Storage, study: StudyRecord) -> None:
+    nothing = storage.everything(study.id)
+    assert (nothing.counters, nothing.checkpoint, nothing.search) == ((0, 0, 0, 0), None, None)
+    assert all(list(column) == [] for column in nothing.trials)
+    _ask(storage, study, 3)
+    storage.ask(study.id, [TRIAL._replace(search="the last one")], _request("last"))
+    storage.close(study.id, 2, 0.5, None)
+    storage.close(study.id, 0, None, "lost")
+    for closed, kept in ((2, 2), (1, 2), (2, 2), (5, 5)):
+        storage.save(study.id, Checkpoint(closed, f"digest {closed}", "version", "x" * 100_000))
+        found = other.everything(study.id).checkpoint
+        assert found is not None
+        assert found.closed == kept, "the checkpoint that covers most is kept"
+        assert other.counters(study.id).checkpointed == kept
+    found = other.everything(study.id)
+    assert found.checkpoint == (5, "digest 5", "version", "x" * 100_000)
+    assert found.counters == (4, 2, 1, 5)
+    assert found.search == "the last one"
+    columns = {name: list(column) for name, column in found.trials._asdict().items()}
+    assert columns == {
+        "number": [0, 1, 2, 3],
+        "state": ["failed", "asked", "told", "asked"],
+        "decision": ["0", "1", "2", TRIAL.decision],
+        "mediator": ["0.5", "1.5", "2.5", TRIAL.mediator],
+        "payoff": [None, None, 0.5, None],
+        "reason": ["lost", None, None, None],
+        "closing": [2, None, 1, None],
+    }
+
+
+_CHECKS = (_check_asking, _check_tickets, _check_closing, _check_news, _check_rows, _check_loading)
+
+
+def _check_writers_at_once(make: MakeStorage, study: StudyRecord, threads: int, rounds: int) -> None:
+    """Several handles, each with two threads: nothing is lost, nothing happens twice, and reads see one moment."""
+    asked: list[int] = []
+    places: list[int] = []
+    problems: list[BaseException] = []
+
+    def work(storage: Storage, name: str) -> None:
+        try:
+            for i in range(rounds):
+                number = storage.ask(study.id, [TRIAL], _request(f"{name}-{i}", worker=name))
+                assert isinstance(number, int)
+                asked.append(number)
+                places.append(storage.close(study.id, number, float(i), None).place)
+                counters, asks, closings = storage.news(study.id, 0, 0)
+                assert (len(asks), len(closings)) == counters[:2], "counters and rows are of one moment"
+        except BaseException as error:  # for the thread that waits
+            problems.append(error)
+
+    handles: Sequence[Storage] = [make() for _ in range(max(1, threads // 2))]
+    workers = [threading.Thread(target=work, args=(handles[i % len(handles)], f"w{i}")) for i in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if problems:
+        raise problems[0]
+    n = threads * rounds
+    assert sorted(asked) == list(range(n)), "each ask has a number of its own"
+    assert sorted(places) == list(range(1, n + 1)), "each closing has a place of its own"
+    assert make().counters(study.id) == (n, n, n, 0)
