@@ -5,11 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 from randomist.errors import ParameterError
-
-T = TypeVar("T")
 
 
 def is_foreign(name: Any) -> bool:
@@ -17,13 +15,19 @@ def is_foreign(name: Any) -> bool:
     return isinstance(name, str) and name.count(":") == 1 and all(name.split(":"))
 
 
+def ours(place: str) -> Any:
+    """What "module:name" names in a table of ours."""
+    module, _, path = place.partition(":")
+    found: Any = import_module(module)
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
 def imported(name: str) -> Any:
-    """What "module:name" names; the module must be importable from here."""
-    module_name, _, path = name.partition(":")
+    """What "module:name" names, given by a user; the module must be importable from here."""
     try:
-        found: Any = import_module(module_name)
-        for part in path.split("."):
-            found = getattr(found, part)
+        return ours(name)
     except ImportError as error:
         raise ParameterError(
             f"{name!r} cannot be imported: {error}; write module:name, with a module that Python finds "
@@ -33,7 +37,6 @@ def imported(name: str) -> Any:
         raise ParameterError(
             f"{name!r} cannot be imported: {error}; write module:name, with a name that the module defines at its top"
         ) from error
-    return found
 
 
 def name_in(places: Iterable[str], cls: type) -> str:
@@ -45,7 +48,7 @@ def name_in(places: Iterable[str], cls: type) -> str:
     return cls.__name__ if place in places or "<locals>" in place else place
 
 
-def descendants(cls: type[T]) -> Iterator[type[T]]:
+def descendants(cls: Any) -> Iterator[Any]:
     """A class and all subclasses that have been imported, the latest definitions first."""
     for child in reversed(cls.__subclasses__()):
         yield from descendants(child)

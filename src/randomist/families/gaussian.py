@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from randomist._checks import finite_array
+from randomist._compiled import compiled
 from randomist._types import Array
 from randomist.errors import EmptySpaceError, ParameterError, ShapeError
 from randomist.families._special import log1p_minus
@@ -171,7 +171,7 @@ def _log_renyi_spread(excess: Array, std_p: Array, std_q: Array, order: float) -
     return 0.5 * np.where(np.abs(excess) < 0.3, near, far)
 
 
-@numba.njit(cache=True)
+@compiled
 def _log_density(mean: Array, std: Array, log_scale: Array, mediators: Array) -> Array:
     """(n, d), (n or 1, d), (n or 1,), (m, d) -> (n, m)"""
     n, m = mean.shape[0], mediators.shape[0]
@@ -187,7 +187,7 @@ def _log_density(mean: Array, std: Array, log_scale: Array, mediators: Array) ->
     return out
 
 
-@numba.njit(cache=True)
+@compiled
 def _log_densities_1d(mean: Array, std: Array, log_scale: Array, mediator: float) -> Array:
     """`_log_density` of scalar members at one mediator.  (K, 1), (K, 1), (K,) -> (K,)"""
     out = np.empty(mean.shape[0])

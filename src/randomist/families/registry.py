@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from randomist._lookup import descendants, imported, is_foreign, name_in
+from randomist._lookup import descendants, imported, is_foreign, name_in, ours
 from randomist.errors import StateError
 
 if TYPE_CHECKING:
@@ -42,8 +42,9 @@ def find(kind: Any) -> type[Family]:
             raise StateError(f"{kind!r} is not a family; it must be a subclass of randomist.Family")
         return found
     if isinstance(kind, str) and kind in KINDS:
-        ours: type[Family] = imported(KINDS[kind])
-        return ours
+        known: type[Family] = ours(KINDS[kind])
+        return known
+    cls: type[Family]
     for cls in descendants(Family):  # version 0.1.0 wrote the bare name of families that are not ours
         if cls.__name__ == kind:
             return cls

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
 from randomist._checks import finite_array
+from randomist._compiled import compiled
 from randomist._types import Array
 from randomist.errors import EmptySpaceError, ParameterError, ShapeError
 from randomist.families.base import NODES, Family, check_order, low_discrepancy
@@ -117,7 +117,7 @@ def _log_excess(alone: Array, width: Array, overlap: Array) -> Array:
     return np.where(alone < overlap, np.log1p(alone / overlap), np.log(width) - np.log(overlap))
 
 
-@numba.njit(cache=True)
+@compiled
 def _log_density(low: Array, high: Array, log_height: Array, mediators: Array) -> Array:
     """(n, d), (n, d), (n,), (m, d) -> (n, m)"""
     n, m = low.shape[0], mediators.shape[0]

@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from randomist._compiled import compiled
 from randomist._types import Array
 from randomist.importance.continuum import Samples
 from randomist.importance.kernels import LOG_HUGE
@@ -69,7 +69,7 @@ def climb(candidates: Array, lengths: Array, low: Array, high: Array, term: floa
     return np.asarray(candidates[best])
 
 
-@numba.njit(cache=True, fastmath=True)
+@compiled(fastmath=True)
 def _exponents(points: Array, rows: Array, used: int, rate: float, shift: Array) -> Array:
     """-rate |row_i - point_k|² - shift_i.  (n, used)"""
     n, d = points.shape

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from randomist._compiled import compiled
 from randomist._types import Array
 from randomist.importance.coins import Coins
 from randomist.importance.continuum import PAPER, Samples, combined, cut_at, log_effective_at, sums_at
@@ -29,7 +29,7 @@ from randomist.importance.perturbed import (
 Accepted: TypeAlias = NDArray[np.bool_]
 
 
-@numba.njit(cache=True)
+@compiled
 def perturbed_at(
     points: Array, n: int, scale: float, bias: float, term: float, samples: Samples, kind: int = PAPER
 ) -> Perturbed:
@@ -39,7 +39,7 @@ def perturbed_at(
     return shifted(value, log_effective, bias, term), log_effective, flips_of(log_effective, scale)
 
 
-@numba.njit(cache=True)
+@compiled
 def shifted(value: float, log_effective: float, bias: float, term: float) -> float:
     """J̌ + b."""
     if bias == 0.0:
@@ -47,7 +47,7 @@ def shifted(value: float, log_effective: float, bias: float, term: float) -> flo
     return value + bias * math.exp(min(0.5 * (math.log(term) - log_effective), LOG_HUGE))
 
 
-@numba.njit(cache=True)
+@compiled
 def _inside(points: Array, n: int, low: Array, high: Array) -> bool:
     outside = 0
     for d in range(low.shape[0]):
@@ -55,7 +55,7 @@ def _inside(points: Array, n: int, low: Array, high: Array) -> bool:
     return outside == 0
 
 
-@numba.njit(cache=True)
+@compiled
 def one_step_chain(
     start: Array,
     normals: Array,
@@ -93,7 +93,7 @@ def one_step_chain(
     return path, accepted
 
 
-@numba.njit(cache=True)
+@compiled
 def full_chain(
     start: Array,
     normals: Array,
@@ -145,7 +145,7 @@ def full_chain(
     return path, accepted
 
 
-@numba.njit(cache=True)
+@compiled
 def _accept(uniform: float, log_forward: float, log_backward: float) -> bool:
     """uniform < forward / backward; a chain that stands where the density is 0 moves on."""
     if log_backward == -math.inf:

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from randomist._compiled import compiled
 from randomist._types import Array
 
 Whole: TypeAlias = NDArray[np.int64]
@@ -51,14 +51,14 @@ class CoinTable:
 TABLE = CoinTable()
 
 
-@numba.njit(cache=True)
+@compiled
 def _window(n: int) -> tuple[int, int]:
     """First stored k, and one past the last."""
     root = math.sqrt(n)
     return max(0, math.ceil(0.5 * n - BELOW * root)), min(n, math.floor(0.5 * n + ABOVE * root)) + 1
 
 
-@numba.njit(cache=True)
+@compiled
 def _fill(log_factorial: Array, offsets: Whole) -> Array:
     table = np.empty(offsets[-1])
     for n in range(len(offsets) - 1):
@@ -80,13 +80,13 @@ def _fill(log_factorial: Array, offsets: Whole) -> Array:
     return table
 
 
-@numba.njit(cache=True)
+@compiled
 def log_mass(log_factorial: Array, n: int, k: int) -> float:
     """log g_n(k) = log C(n, k) - n log 2."""
     return float(log_factorial[n] - log_factorial[k] - log_factorial[n - k] - n * math.log(2.0))
 
 
-@numba.njit(cache=True)
+@compiled
 def bounds(coins: Coins, n: int) -> tuple[int, int]:
     """G_n is tabulated from the first of these on (or summed), and 1 from the second on."""
     _, _, offsets, first = coins
@@ -95,7 +95,7 @@ def bounds(coins: Coins, n: int) -> tuple[int, int]:
     return _window(n)
 
 
-@numba.njit(cache=True)
+@compiled
 def log_cdf(coins: Coins, n: int, k: float) -> float:
     """log G_n(k) for a whole number k of any sign or size."""
     if k < 0:
@@ -111,7 +111,7 @@ def log_cdf(coins: Coins, n: int, k: float) -> float:
     return _summed(log_factorial, n, int(k))
 
 
-@numba.njit(cache=True)
+@compiled
 def _summed(log_factorial: Array, n: int, k: int) -> float:
     """log G_n(k) for k < n/2, term by term."""
     series, term, j = 1.0, 1.0, k

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
-import numba
 import numpy as np
 
+from randomist._compiled import compiled
 from randomist._types import Array
 from randomist.importance.kernels import LOG_HUGE, WILD
 
@@ -19,7 +19,7 @@ from randomist.importance.kernels import LOG_HUGE, WILD
 Samples: TypeAlias = tuple[Array, Array, Array, int, Array, Array, int]
 
 
-@numba.njit(cache=True)
+@compiled
 def squared_distance(a: Array, i: int, b: Array, j: int) -> float:
     """|a_i - b_j|²"""
     total = 0.0
@@ -29,7 +29,7 @@ def squared_distance(a: Array, i: int, b: Array, j: int) -> float:
     return total
 
 
-@numba.njit(cache=True)
+@compiled
 def log_add(a: float, b: float) -> float:
     """log(e^a + e^b), -inf allowed."""
     high, low = (a, b) if a > b else (b, a)
@@ -38,14 +38,14 @@ def log_add(a: float, b: float) -> float:
     return high + math.log1p(math.exp(low - high))
 
 
-@numba.njit(cache=True)
+@compiled
 def add_play(mediators: Array, log_mixture: Array, told: int, decisions: Array, decision: int) -> None:
     """One more play of a decision: log Σ_j p_{x_j}(z_i) gains its density at every told mediator."""
     for i in range(told):
         log_mixture[i] = log_add(log_mixture[i], -0.5 * squared_distance(mediators, i, decisions, decision))
 
 
-@numba.njit(cache=True)
+@compiled
 def mixture_at(mediators: Array, i: int, decisions: Array, plays: Array, used: int) -> float:
     """log Σ_j T_j p_{x_j}(z_i) over the distinct decisions."""
     nearest = math.inf
@@ -59,7 +59,7 @@ def mixture_at(mediators: Array, i: int, decisions: Array, plays: Array, used: i
     return math.log(total) - 0.5 * nearest
 
 
-@numba.njit(cache=True)
+@compiled
 def log_effective_at(points: Array, n: int, samples: Samples) -> float:
     """log η(x_n) = log Σ_j T_j exp(-|x_n - x_j|²), without underflow.
 
@@ -82,7 +82,7 @@ def log_effective_at(points: Array, n: int, samples: Samples) -> float:
     return math.log(total) - nearest
 
 
-@numba.njit(cache=True)
+@compiled
 def sums_at(points: Array, n: int, cut: float, samples: Samples) -> tuple[float, float]:
     """Σ_i min(M, ω)/m and Σ_i min(M, ω) y / m at one decision; `cut` is M/m."""
     mediators, log_mixture, payoffs, told, _, _, _ = samples
@@ -97,7 +97,7 @@ def sums_at(points: Array, n: int, cut: float, samples: Samples) -> tuple[float,
     return coverage, value
 
 
-@numba.njit(cache=True)
+@compiled
 def cut_at(log_effective: float, term: float) -> float:
     """M/m = 1/sqrt(η α log t), finite."""
     return math.exp(min(-0.5 * (log_effective + math.log(term)), LOG_HUGE))
@@ -106,7 +106,7 @@ def cut_at(log_effective: float, term: float) -> float:
 PAPER, OPTIMISTIC, SELF_NORMALISED = range(3)  # what becomes of the truncated sums
 
 
-@numba.njit(cache=True)
+@compiled
 def combined(kind: int, coverage: float, value: float) -> float:
     """J̌, value⁺ = 1 - (coverage - J̌), or J̌/coverage (`estimators`), of one decision."""
     if kind == OPTIMISTIC:
@@ -116,7 +116,7 @@ def combined(kind: int, coverage: float, value: float) -> float:
     return value
 
 
-@numba.njit(cache=True)
+@compiled
 def estimate_at(points: Array, term: float, samples: Samples) -> tuple[Array, Array, Array]:
     """J̌, log η and coverage at every point, of a history that is not empty: O(n t d).  (n, d) -> (n,), (n,), (n,)"""
     n = points.shape[0]

@@ -15,10 +15,10 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from randomist._compiled import compiled
 from randomist._types import Array
 from randomist.importance.coins import Coins, bounds, log_cdf, log_mass
 from randomist.importance.kernels import LOG_HUGE
@@ -35,7 +35,7 @@ ROUNDING = 1e-13  # of η, which comes as exp(log η): whole numbers must stay w
 NEGLIGIBLE = 45.0  # nats below the largest term of a sum
 
 
-@numba.njit(cache=True)
+@compiled
 def flips_of(log_effective: float, scale: float) -> int:
     """n = ⌈a η⌉; at least one coin for any a > 0."""
     if scale == 0.0 or log_effective == -math.inf:
@@ -43,7 +43,7 @@ def flips_of(log_effective: float, scale: float) -> int:
     return max(1, math.ceil(scale * math.exp(min(log_effective, LOG_HUGE)) * (1.0 - ROUNDING)))
 
 
-@numba.njit(cache=True)
+@compiled
 def below(log_effective_j: float, distance: float) -> float:
     """η_j · distance, where a product too small for float64 keeps its sign: floor() must see it."""
     product = math.exp(log_effective_j) * distance
@@ -52,7 +52,7 @@ def below(log_effective_j: float, distance: float) -> float:
     return product
 
 
-@numba.njit(cache=True)
+@compiled
 def log_at_most(coins: Coins, theirs: Perturbed, ours: Perturbed) -> float:
     """log P(Y_j <= Y) = log Σ_i g(i) G_j(⌊(η_j/η) i + η_j (c - c_j)⌋)."""
     center_j, log_effective_j, flips_j = theirs
@@ -79,7 +79,7 @@ def log_at_most(coins: Coins, theirs: Perturbed, ours: Perturbed) -> float:
     return largest + math.log(total) if total > 0.0 else -math.inf
 
 
-@numba.njit(cache=True)
+@compiled
 def log_product(coins: Coins, y: float, rivals: Rivals) -> float:
     """log Π_j G_j(y)^T_j over the distinct played decisions."""
     centers, log_effectives, flips, plays = rivals
@@ -92,7 +92,7 @@ def log_product(coins: Coins, y: float, rivals: Rivals) -> float:
     return total
 
 
-@numba.njit(cache=True)
+@compiled
 def log_direct_density(coins: Coins, ours: Perturbed, rivals: Rivals) -> float:
     """log g†(x) by its definition: every support point of x against every played decision."""
     center, log_effective, flips_x = ours
@@ -128,7 +128,7 @@ def log_direct_density(coins: Coins, ours: Perturbed, rivals: Rivals) -> float:
     return largest + math.log(total) if total > 0.0 else -math.inf
 
 
-@numba.njit(cache=True)
+@compiled
 def tabulate(coins: Coins, rivals: Rivals) -> Grid:
     """log Π_j G_j on a grid, over the decisions with more than COARSE coins.
 
@@ -170,7 +170,7 @@ def tabulate(coins: Coins, rivals: Rivals) -> Grid:
     return low, step, values, np.flatnonzero(flips <= COARSE)
 
 
-@numba.njit(cache=True)
+@compiled
 def log_tabulated_product(coins: Coins, y: float, rivals: Rivals, grid: Grid) -> float:
     """log Π_j G_j(y): interpolated for the finer decisions, by definition for the coarse ones and below the grid."""
     centers, log_effectives, flips, plays = rivals
@@ -187,7 +187,7 @@ def log_tabulated_product(coins: Coins, y: float, rivals: Rivals, grid: Grid) ->
     return total
 
 
-@numba.njit(cache=True)
+@compiled
 def log_tabulated_density(coins: Coins, ours: Perturbed, rivals: Rivals, grid: Grid) -> float:
     """log g†(x) with the tabulated product; exactly, where x has so few support points that this is cheaper."""
     center, log_effective, flips_x = ours

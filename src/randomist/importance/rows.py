@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from randomist._compiled import compiled
 from randomist._types import Array
 from randomist.importance import kernels
 from randomist.importance.continuum import Samples, squared_distance
@@ -80,7 +80,7 @@ class Rows:
         self.ratios, self.own = grown.ratios, grown.own
 
 
-@numba.njit(cache=True)
+@compiled
 def _fill_row(
     points: Array,
     row: int,
@@ -101,7 +101,7 @@ def _fill_row(
         kernels.add_effective(effective, log_effective, row, plays[j], squared_distance(points, row, decisions, j))
 
 
-@numba.njit(cache=True)
+@compiled
 def _fill_column(
     points: Array,
     used: int,

@@ -7,30 +7,30 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from randomist._compiled import compiled
 from randomist._types import Array
 from randomist.importance.continuum import log_add, squared_distance
 
 FAR = 30.0  # nats below the largest weight of a point: too little to matter
 
 
-@numba.njit(cache=True)
+@compiled
 def _log_density(mediators: Array, i: int, points: Array, scales: Array, j: int) -> float:
     scale = scales[j]
     exponent = -0.5 * squared_distance(mediators, i, points, j) / (scale * scale)
     return float(exponent - points.shape[1] * math.log(scale))
 
 
-@numba.njit(cache=True)
+@compiled
 def add_play(mediators: Array, log_mixture: Array, told: int, points: Array, scales: Array, j: int) -> None:
     """Play number j: log Σ_j p_j(z_i) gains its density at every told mediator."""
     for i in range(told):
         log_mixture[i] = log_add(log_mixture[i], _log_density(mediators, i, points, scales, j))
 
 
-@numba.njit(cache=True)
+@compiled
 def mixture_at(mediators: Array, i: int, points: Array, scales: Array, used: int) -> float:
     """log Σ_j p_j(z_i) over the first `used` plays."""
     total = -math.inf
@@ -39,13 +39,13 @@ def mixture_at(mediators: Array, i: int, points: Array, scales: Array, used: int
     return total
 
 
-@numba.njit(cache=True, fastmath=True)
+@compiled(fastmath=True)
 def _squared_distances(points: Array, k: int, mediators: Array, told: int, out: Array) -> None:
     for i in range(told):
         out[i] = squared_distance(mediators, i, points, k)
 
 
-@numba.njit(cache=True)
+@compiled
 def _weighted_mean(
     squares: Array, scale: float, dimension: int, log_mixture: Array, payoffs: Array, log_weight: Array
 ) -> tuple[float, float, float]:
@@ -64,7 +64,7 @@ def _weighted_mean(
     return weighted / total, total * total / squared, largest + math.log(total)
 
 
-@numba.njit(cache=True)
+@compiled
 def weighted_means(
     points: Array, scale: float, mediators: Array, log_mixture: Array, payoffs: Array, told: int
 ) -> tuple[Array, Array, Array]:
@@ -81,7 +81,7 @@ def weighted_means(
     return mean, shared, log_coverage
 
 
-@numba.njit(cache=True)
+@compiled
 def drawn_means(
     points: Array,
     scale: float,

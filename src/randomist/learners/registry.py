@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from randomist._lookup import descendants, imported, is_foreign, name_in
+from randomist._lookup import descendants, imported, is_foreign, name_in, ours
 from randomist.errors import ParameterError, RandomistError, StateError, TaskError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Entry(NamedTuple):
         return f"randomist.learners.{self.where}"
 
     def load(self) -> type[Learner]:
-        found: type[Learner] = imported(self.place)
+        found: type[Learner] = ours(self.place)
         return found
 
 
@@ -139,6 +139,7 @@ def class_named(name: Any) -> type[Learner]:
             raise StateError(str(error)) from error
     from randomist.learners.base import Learner
 
+    cls: type[Learner]
     for cls in descendants(Learner):  # version 0.1.0 wrote the bare name of learners that are not ours
         if cls.__name__ == name:
             return cls

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from randomist._compiled import compiled
 from randomist._types import Array
 from randomist.importance.intervals import STAKES, Bets
 
@@ -19,7 +19,7 @@ _HUGE = 600.0  # logarithms of estimates are cut here: e^600 is as good as infin
 _RESCALE = 300.0  # weights are summed relative to e^shift, which moves when one exceeds it by this
 
 
-@numba.njit(cache=True)
+@compiled
 def log_mixture(log_likelihood: Array, log_share: Array) -> Array:
     """log Φ = log Σ_l (n_l / n) p_l of every row.  (n, C), (C,) -> (n,)"""
     rows, columns = log_likelihood.shape
@@ -40,7 +40,7 @@ def log_mixture(log_likelihood: Array, log_share: Array) -> Array:
     return result
 
 
-@numba.njit(cache=True)
+@compiled
 def weights(log_likelihood: Array, log_density: Array) -> tuple[Array, Array]:
     """log ω = log p - log Φ, and ω as large as float64 allows.  (n,), (n,) -> (n,), (n,)"""
     log_weight, weight = np.empty(len(log_density)), np.empty(len(log_density))
@@ -50,7 +50,7 @@ def weights(log_likelihood: Array, log_density: Array) -> tuple[Array, Array]:
     return log_weight, weight
 
 
-@numba.njit(cache=True)
+@compiled
 def _add(sums: Array, entry: int, value: float) -> None:
     """Neumaier's compensated sum."""
     total = sums[entry] + value
@@ -61,7 +61,7 @@ def _add(sums: Array, entry: int, value: float) -> None:
     sums[entry] = total
 
 
-@numba.njit(cache=True)
+@compiled
 def add_moments(log_weight: Array, payoffs: Array, threshold: float, sums: Array, shift: float) -> float:
     """Σω, Σω², Σωy, Σω²y² relative to e^shift, Σmin(M,ω) and Σmin(M,ω)y as they are; returns the new shift."""
     log_threshold = math.log(threshold)
@@ -89,7 +89,7 @@ def add_moments(log_weight: Array, payoffs: Array, threshold: float, sums: Array
     return shift
 
 
-@numba.njit(cache=True)
+@compiled
 def add_growth(values: Array, stakes: Array, cap: float, products: Array, growth: Array, position: int) -> None:
     """growth[j] += Σ_i log(1 + λ_j min(x_i, cap)): factors are multiplied, and one logarithm is taken every BLOCK rows.
 
@@ -183,7 +183,7 @@ class Moments:
 PAYOFF, RANGE, LIKELIHOOD, LOGGER, IMPOSSIBLE, PROPENSITY, ABOVE_ONE, ID, REPEATED = (1 << bit for bit in range(9))
 
 
-@numba.njit(cache=True)
+@compiled
 def flag_rows(
     payoffs: Array,
     low: float,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from randomist._lookup import imported, is_foreign
+from randomist._lookup import imported, is_foreign, ours
 from randomist._types import Array
 from randomist.errors import TaskError
 
@@ -112,7 +112,7 @@ def task(id: str | Task, **settings: Any) -> Task:
         elif id in _TASKS:
             found = _maker(_TASKS[id])(**settings)
         elif is_foreign(id):
-            found = _maker(id)(**settings)
+            found = imported(id)(**settings)
         else:
             known = [*sorted(_TASKS), *(f"{prefix}:<id>" for prefix in _PREFIXES)]
             raise TaskError(f"unknown task {id!r}; known tasks: {', '.join(known)}; one of your own is module:Class")
@@ -124,12 +124,8 @@ def task(id: str | Task, **settings: Any) -> Task:
 
 
 def _maker(maker: Maker) -> Callable[..., Task]:
-    if not isinstance(maker, str):
-        return maker
-    found = imported(maker)
-    if not callable(found):
-        raise TaskError(f"{maker!r} is not a class or a function that makes a task, but {found!r:.80}")
-    return found  # type: ignore[no-any-return]
+    found: Callable[..., Task] = ours(maker) if isinstance(maker, str) else maker
+    return found
 
 
 def registered() -> dict[str, Callable[..., Task]]:

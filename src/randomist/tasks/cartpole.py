@@ -11,10 +11,10 @@ import math
 from typing import Any
 
 import gymnasium
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
+from randomist._compiled import compiled
 from randomist._types import Array
 from randomist.errors import ParameterError, ShapeError
 from randomist.families import Gaussian
@@ -82,7 +82,7 @@ class Cartpole(ControlTask):
 State = tuple[float, float, float, float]
 
 
-@numba.njit(cache=True)
+@compiled
 def step(position: float, velocity: float, angle: float, spin: float, force: float) -> State:
     """Where Newton's equations and one Euler step of 0.02 s lead from a state under a force, clipped to [-10, 10]."""
     push = min(max(force, -MAX_FORCE), MAX_FORCE)
@@ -100,19 +100,19 @@ def step(position: float, velocity: float, angle: float, spin: float, force: flo
     )
 
 
-@numba.njit(cache=True)
+@compiled
 def upright(position: float, angle: float) -> bool:
     """Whether the episode goes on; a state that is not a number has failed."""
     return abs(position) <= MAX_POSITION and abs(angle) <= MAX_ANGLE
 
 
-@numba.njit(cache=True)
+@compiled
 def _act(parameters: Array, x: float, v: float, angle: float, spin: float) -> float:
     """a = θ·s"""
     return parameters[0] * x + parameters[1] * v + parameters[2] * angle + parameters[3] * spin  # type: ignore[no-any-return]
 
 
-@numba.njit(cache=True)
+@compiled
 def _returns(parameters: Array, starts: Array, horizon: int) -> Array:
     """(n, 4), (n, 4) -> (n,)"""
     n = parameters.shape[0]
@@ -133,7 +133,7 @@ def _returns(parameters: Array, starts: Array, horizon: int) -> Array:
     return out
 
 
-@numba.njit(cache=True)
+@compiled
 def _trace(parameters: Array, start: Array, horizon: int) -> tuple[Array, int]:
     """States (horizon + 1, 4) of one episode, and how many steps it took."""
     states = np.empty((horizon + 1, 4))

@@ -12,13 +12,13 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import gymnasium
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline, PPoly
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
+from randomist._compiled import compiled
 from randomist._types import Array, Indices
 from randomist.errors import ParameterError, ShapeError
 from randomist.families import Gaussian
@@ -256,7 +256,7 @@ def gain_values(
     return np.asarray((value[:, 1:] + value[:, :-1]).sum(axis=1) / (2 * cells * total))  # x_0 uniform
 
 
-@numba.njit(cache=True)
+@compiled
 def _banded_product(left: Array, right: Array, first: Indices, last: Indices) -> Array:
     """left @ right, whose row k is zero outside first[k]:last[k].
 
@@ -285,7 +285,7 @@ def _expectation_of_hats(means: Array, limit: float, cells: int, noise_std: floa
     return folded
 
 
-@numba.njit(cache=True)
+@compiled
 def advance(
     x: float, u: float, noise: float, limit: float, state_cost: float, action_cost: float
 ) -> tuple[float, float]:
@@ -296,7 +296,7 @@ def advance(
     return min(max(x + u + noise, -limit), limit), 1.0 - cost / highest
 
 
-@numba.njit(cache=True)
+@compiled
 def step(
     state: Array, action: Array, noise: Array, limit: float, state_cost: float, action_cost: float
 ) -> tuple[Array, float]:
@@ -308,7 +308,7 @@ def step(
     return following, total / state.size
 
 
-@numba.njit(cache=True)
+@compiled
 def _returns(gains: Array, draws: Array, discount: float, limit: float, state_cost: float, action_cost: float) -> Array:
     """Normalised returns; draws[:, 0] are the starts, draws[:, t] the noise of step t.  (n, d), (n, H, d) -> (n,)"""
     n, horizon, dimension = draws.shape

@@ -10,10 +10,10 @@ import math
 from typing import Any
 
 import gymnasium
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
+from randomist._compiled import compiled
 from randomist._types import Array
 from randomist.errors import ParameterError, ShapeError
 from randomist.families import Gaussian
@@ -78,20 +78,20 @@ class MountainCar(ControlTask):
         return states[: steps + 1], rewards[:steps]
 
 
-@numba.njit(cache=True)
+@compiled
 def _rounded(x: float) -> float:
     """The nearest float32, as float64. Rounding a float64 sum or product of float32 numbers once more is harmless:
     53 bits are at least 2·24 + 2."""
     return np.float64(np.float32(x))
 
 
-@numba.njit(cache=True)
+@compiled
 def _act(parameters: Array, position: float, velocity: float) -> float:
     """a = θ·s in float64, of the observation, which Gymnasium rounds to float32."""
     return parameters[0] * _rounded(position) + parameters[1] * _rounded(velocity)  # type: ignore[no-any-return]
 
 
-@numba.njit(cache=True)
+@compiled
 def step(
     position: float, velocity: float, action: float, single: bool, square: float
 ) -> tuple[float, float, float, bool]:
@@ -133,7 +133,7 @@ def step(
     return _rounded(position), _rounded(velocity), reward, reached
 
 
-@numba.njit(cache=True)
+@compiled
 def _returns(parameters: Array, starts: Array, horizon: int, square: float) -> Array:
     """(n, 2), (n,) -> (n,)"""
     n = parameters.shape[0]
@@ -153,7 +153,7 @@ def _returns(parameters: Array, starts: Array, horizon: int, square: float) -> A
     return out
 
 
-@numba.njit(cache=True)
+@compiled
 def _trace(parameters: Array, start: float, horizon: int, square: float) -> tuple[Array, Array, int]:
     """States (horizon + 1, 2) and rewards (horizon,) of one episode, and how many steps it took."""
     states, rewards = np.empty((horizon + 1, 2)), np.empty(horizon)
