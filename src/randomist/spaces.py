@@ -99,12 +99,12 @@ class Finite:
         horizon: int | None = None,
         average: bool = False,
     ) -> Finite:
-        """Noisy policies over trajectories: `tell(trial, trajectory)` computes likelihoods and payoff.
+        """Noisy policies over trajectories: `tell_episode(trial, episode)` computes likelihoods and payoff.
 
         A policy is a pair of a `GaussianPolicy` or `SoftmaxPolicy` and its parameters, or what `load_policy` returned.
-        The payoff is the trajectory's own, or the sum of discounted rewards; `average` divides it by that of the
+        The payoff is the episode's own, or the sum of discounted rewards; `average` divides it by that of the
         discounts over `horizon` steps. "per-decision" weights each reward only by the actions before it, which needs
-        `horizon`, the longest that a trajectory can be.
+        `horizon`, the longest that an episode can be.
         """
         from randomist.policies.trajectories import Policies
 
