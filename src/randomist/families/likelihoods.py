@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from randomist._checks import whole_number
 from randomist._types import Array
 from randomist.errors import MediatorError, ParameterError, ShapeError
 from randomist.families.base import Family, check_order
@@ -39,12 +40,11 @@ class Likelihoods(Family):
         def __init__(self, count: int, log_divergences: ArrayLike | None = None) -> None: ...
 
     def __post_init__(self) -> None:
-        if isinstance(self.count, bool) or not isinstance(self.count, int | np.integer) or self.count < 1:
-            raise ParameterError(f"the number of policies must be a whole number >= 1, got {self.count!r}")
-        for name, value in (("count", int(self.count)), ("members", int(self.count)), ("shape", (int(self.count),))):
+        count = whole_number(self.count, "the number of policies")
+        for name, value in (("count", count), ("members", count), ("shape", (count,))):
             object.__setattr__(self, name, value)
         if self.log_divergences is not None:
-            object.__setattr__(self, "log_divergences", _checked_divergences(self.log_divergences, self.count))
+            object.__setattr__(self, "log_divergences", _checked_divergences(self.log_divergences, count))
 
     @property
     def divergences_known(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,18 +53,19 @@ class Policies(Likelihoods):
         super().__init__(len(pairs))
         steps = None if horizon is None else whole_number(horizon, "horizon")
         S = len(pairs)
-        for name, value in (
-            ("policies", tuple(policy for policy, _ in pairs)),
-            ("parameters", tuple(theta for _, theta in pairs)),
-            *(
-                ("weights", weights),
-                ("discount", float(discount)),
-                ("horizon", steps),
-                ("average", flag(average, "average")),
-            ),
-            ("shape", (steps, 2 * S + 1) if weights == "per-decision" else (2 * S,)),
-        ):
+        checked = {
+            "policies": tuple(policy for policy, _ in pairs),
+            "parameters": tuple(theta for _, theta in pairs),
+            "weights": weights,
+            "discount": float(discount),
+            "horizon": steps,
+            "average": flag(average, "average"),
+            "shape": (steps, 2 * S + 1) if weights == "per-decision" else (2 * S,),
+        }
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    steps_known: ClassVar[bool] = True
 
     policies: tuple[GaussianPolicy | SoftmaxPolicy, ...]
     parameters: tuple[Array, ...]
@@ -87,12 +88,16 @@ class Policies(Likelihoods):
         divergence: Array = mediator[self.count : 2 * self.count]
         return divergence
 
+    @property
+    def weighted_steps(self) -> int | None:
+        return self.horizon if self.weights == "per-decision" else None
+
     def whole(self) -> Policies:
         """The same policies with weights of whole trajectories."""
         pairs = tuple(zip(self.policies, self.parameters, strict=True))
         return Policies(pairs, "trajectory", self.discount, self.horizon, self.average)
 
-    # A trajectory as it is told.
+    # An episode as it is told.
 
     def observe(self, decision: int, payoff: Any, log_likelihoods: ArrayLike | None) -> tuple[Any, Array]:
         """Refused: policies compute their likelihoods."""
@@ -196,7 +201,7 @@ class Policies(Likelihoods):
             return summed if told is None else told
         if not abs(told - summed) <= 1e-6 * max(1.0, abs(summed)):
             raise PayoffError(
-                f"per-decision weights need a payoff that is the sum of discounted rewards, {summed}; the trajectory "
+                f"per-decision weights need a payoff that is the sum of discounted rewards, {summed}; the episode "
                 f"says {told}: set discount, average and horizon as it was computed, or leave its payoff out"
             )
         return summed
