@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name.split(".")[0]))
 POSTGRES = BINARIES[-1] if BINARIES else (Path(p).parent if (p := shutil.which("initdb")) else None)
 
@@ -107,3 +108,17 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def sqlite(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/study.db"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql"))])
+def old_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database that version 0.1.0 left behind (`tests/golden/record_saved.py`)."""
+    if request.param == "sqlite":
+        shutil.copy(GOLDEN / "studies-0.1.0.db", tmp_path / "study.db")
+        return f"sqlite:///{tmp_path}/study.db"
+    if shutil.which("psql") is None:
+        pytest.skip("needs psql")
+    url = request.getfixturevalue("postgres").database()
+    script = (GOLDEN / "studies-0.1.0.sql").read_text()
+    subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", url], input=script, text=True, check=True, timeout=60)
+    return url

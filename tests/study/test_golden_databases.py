@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-
-import pytest
 
 import randomist as rd
-from randomist.study.storages.sql.database import Database
+from randomist.study.storages import open_storage
 from tests import problems
 from tests.golden.record import FOLDER, plain
 from tests.golden.record_saved import STUDIES
@@ -17,22 +13,8 @@ from tests.golden.record_saved import STUDIES
 LARGE = {"checkpointed", "checkpointed-auto"}  # not in the dump of PostgreSQL
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql"))])
-def old_database(request, tmp_path):
-    """A database that version 0.1.0 left behind."""
-    if request.param == "sqlite":
-        shutil.copy(FOLDER / "studies-0.1.0.db", tmp_path / "study.db")
-        return f"sqlite:///{tmp_path}/study.db"
-    if shutil.which("psql") is None:
-        pytest.skip("needs psql")
-    url = request.getfixturevalue("postgres").database()
-    script = (FOLDER / "studies-0.1.0.sql").read_text()
-    subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", url], input=script, text=True, check=True, timeout=60)
-    return url
-
-
 def test_databases_are_upgraded_and_go_on(old_database):
-    Database(old_database).upgrade()
+    assert open_storage(old_database).upgrade() == (1, 2)
     known = json.loads((FOLDER / "studies.json").read_text())
     names = rd.study.study_names(old_database)
     assert set(names) == set(STUDIES) - (set() if old_database.startswith("sqlite") else LARGE)

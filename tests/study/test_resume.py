@@ -79,7 +79,6 @@ def test_a_checkpoint_changes_nothing(name, sqlite, monkeypatch):
     assert same(play(loaded, 5), play(straight, 5))
     # the last one asked was told before the checkpoint: a chain goes on from there all the same
     for study in (loaded, straight):
-        study._known = study.storage.counters(study.record.id)
         study.storage.save(study.record.id, replay.checkpoint_of(study.learner, study.counters.closed))
     assert same(play(rd.load_study("broken", storage=sqlite), 5), play(straight, 5))
 
@@ -105,7 +104,7 @@ def test_a_checkpoint_that_does_not_fit_is_left_aside(change, sqlite, monkeypatc
     loaded = rd.load_study("car", storage=sqlite).learner
     twin = rd.Randomist(GAUSSIANS, seed=7)
     for trial, value in zip(study.trials(), payoffs, strict=True):
-        twin._adopt(rd.Trial(*trial[:1], *trial[2:4]))
+        twin.adopt(rd.Trial(trial.id, trial.decision, trial.mediator))
         twin.tell(trial.id, value)
     assert all(map(np.array_equal, loaded.estimates(), twin.estimates()))
 

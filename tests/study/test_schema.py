@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import signal
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
 
 import randomist as rd
-from randomist.errors import SchemaVersionError
-from randomist.study.storages.sql import schema
+from randomist.errors import SchemaVersionError, StorageError
+from randomist.study.storages import open_storage
+from randomist.study.storages.sql import migrations, schema
 from randomist.study.storages.sql.database import Database
 from tests.problems import GAUSSIANS, RECTANGLE
 from tests.study.helpers import edit, play, query, same
@@ -61,34 +69,122 @@ def test_the_tables_of_a_new_database_are_those_of_the_golden_one(sqlite):
     assert query(sqlite, tables) == query(f"sqlite:///{GOLDEN[schema.VERSION]}", tables)
 
 
-def test_other_versions_are_refused_until_upgraded(url, monkeypatch):
+def test_other_versions_are_refused_until_upgraded(url):
     play(rd.create_study("car", rd.UCB1(GAUSSIANS), storage=url), 3)
     edit(url, "update randomist_schema set version = 99")
-    with pytest.raises(SchemaVersionError, match="version 99, this randomist knows up to 1; install a newer one"):
-        rd.load_study("car", storage=url)
-    with pytest.raises(SchemaVersionError, match="99"):
-        rd.create_study("bus", rd.UCB1(GAUSSIANS), storage=url)
-    with pytest.raises(SchemaVersionError, match="99"):
-        Database(url).upgrade()
+    for refused in (
+        lambda: rd.load_study("car", storage=url),
+        lambda: rd.create_study("bus", rd.UCB1(GAUSSIANS), storage=url),
+        lambda: open_storage(url).upgrade(),
+    ):
+        with pytest.raises(SchemaVersionError, match="version 99, this randomist knows up to 2; install a newer one"):
+            refused()
     edit(url, "update randomist_schema set version = 1")
-
-    monkeypatch.setattr(schema, "VERSION", 3)
-    monkeypatch.setitem(
-        schema.MIGRATIONS, 1, lambda c: c.execute(sa.text("alter table randomist_studies add column note text"))
-    )
-    monkeypatch.setitem(schema.MIGRATIONS, 2, lambda c: c.execute(sa.text("update randomist_studies set nothing = 1")))
     with pytest.raises(SchemaVersionError, match="run `randomist study upgrade"):
         rd.load_study("car", storage=url)
-    with pytest.raises(rd.errors.StorageError, match="nothing"):  # the second step fails: neither happens
-        Database(url).upgrade()
-    assert query(url, "select version from randomist_schema") == [(1,)]
+    edit(url, "update randomist_schema set version = 2")
+    assert open_storage(url).upgrade() == (2, 2)
+    assert rd.load_study("car", storage=url).told == 3
+
+
+STEP = """
+import sqlalchemy as sa
+from alembic import op
+revision, down_revision = "{after}", "{before}"
+def upgrade():
+    {what}
+"""
+
+
+def test_all_steps_happen_or_none(url, monkeypatch, tmp_path):
+    play(rd.create_study("car", rd.UCB1(GAUSSIANS), storage=url), 3)
+    shutil.copytree(migrations.SCRIPTS / "versions", tmp_path / "versions")
+    monkeypatch.setattr(migrations, "SCRIPTS", tmp_path)
+    monkeypatch.setattr(schema, "VERSION", 4)
+    steps = ('op.add_column("randomist_studies", sa.Column("note", sa.Text))', "op.execute('update {} set {} = 1')")
+    third, fourth = tmp_path / "versions/v3.py", tmp_path / "versions/v4.py"
+    third.write_text(STEP.format(before=2, after=3, what=steps[0]))
+    fourth.write_text(STEP.format(before=3, after=4, what=steps[1].format("randomist_studies", "nothing")))
+    with pytest.raises(StorageError, match="nothing"):  # the second step fails: neither happens
+        open_storage(url).upgrade()
+    assert query(url, "select version from randomist_schema") == [(2,)]
     with pytest.raises(sa.exc.DBAPIError):
         query(url, "select note from randomist_studies")
-    monkeypatch.setitem(schema.MIGRATIONS, 2, lambda c: c.execute(sa.text("update randomist_studies set note = 'x'")))
-    assert Database(url).upgrade() == (1, 3)
-    assert query(url, "select note from randomist_studies") == [("x",)]
-    assert rd.load_study("car", storage=url).told == 3
-    assert Database(url).upgrade() == (3, 3)
+    fourth.write_text(STEP.format(before=3, after=4, what=steps[1].format("randomist_studies", "lease")))
+    assert open_storage(url).upgrade() == (2, 4)
+    assert query(url, "select note, lease from randomist_studies") == [(None, 1.0)]
+    assert open_storage(url).upgrade() == (4, 4)
+
+
+def test_an_upgraded_database_has_the_tables_of_a_new_one(old_database):
+    """Columns, types, keys and constraints, as Alembic compares them."""
+    database = Database(old_database)
+    assert database.upgrade() == (1, schema.VERSION)
+    options = {"compare_type": True, "target_metadata": schema.metadata}
+    assert database.read(lambda c: compare_metadata(MigrationContext.configure(c, opts=options), schema.metadata)) == []
+    checks = database.read(lambda c: [x["name"] for x in sa.inspect(c).get_check_constraints("randomist_trials")])
+    assert sorted(checks) == ["randomist_trials_closed", "randomist_trials_payoff", "randomist_trials_state"]
+    database.close()
+
+
+def test_searches_of_old_rows_are_renamed(old_database):
+    def searches(column):
+        rows = query(old_database, f"select study, number, {column} from randomist_trials where {column} is not null")
+        return {(study, number): json.loads(text) for study, number, text in rows}
+
+    before = searches("marks")
+    open_storage(old_database).upgrade()
+    begun = {at: search for at, search in before.items() if None not in search.values()}
+    assert 0 < len(begun) < len(before)
+    names = {"_scale_now": "scale"}
+    assert searches("search") == {
+        at: {names.get(name, name.lstrip("_")): value for name, value in search.items()} for at, search in begun.items()
+    }
+
+
+def test_many_upgrade_at_once(old_database):
+    versions, gate = [], threading.Barrier(4)
+
+    def work():
+        storage = open_storage(old_database)
+        gate.wait()
+        versions.append(storage.upgrade())
+        storage.disconnect()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(versions) == [(1, 2), (2, 2), (2, 2), (2, 2)]
+
+
+KILLED = """
+import os, signal, sys
+from alembic.operations import Operations
+from randomist.study.storages import open_storage
+real, steps = Operations.add_column, []
+def add_column(self, *arguments, **options):
+    real(self, *arguments, **options)
+    steps.append(1)
+    if len(steps) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+Operations.add_column = add_column
+import alembic.op
+alembic.op.add_column = lambda *a, **o: add_column(alembic.op._proxy, *a, **o)
+open_storage(sys.argv[1]).upgrade()
+"""
+
+
+def test_a_killed_upgrade_has_changed_nothing(old_database):
+    killed = subprocess.run([sys.executable, "-c", KILLED, old_database], capture_output=True, text=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert query(old_database, "select version from randomist_schema") == [(1,)]
+    assert query(old_database, "select count(*) from randomist_trials where marks is not null")[0][0] > 0
+    for column in ("context", "extra", "search"):
+        with pytest.raises(sa.exc.DBAPIError):
+            query(old_database, f"select {column} from randomist_trials")
+    assert open_storage(old_database).upgrade() == (1, 2)
 
 
 def test_a_database_without_tables_or_with_two_versions(url):

@@ -10,11 +10,13 @@ import pytest
 
 import randomist as rd
 from randomist.errors import ParameterError, StorageError
+from randomist.study.client import Client
 from randomist.study.storages import STORAGES, open_storage
 from randomist.study.storages.base import Storage
 from randomist.study.storages.memory import MemoryStorage
 from randomist.testing.storage import check_storage
-from tests.study.helpers import GAUSSIANS, payoff, play, same
+from tests.study.helpers import GAUSSIANS, make, payoff, play, same
+from tests.study.serving import ADMIN, serving
 
 
 class Elsewhere(MemoryStorage):
@@ -86,23 +88,20 @@ def test_what_is_open_stays(memory):
 
 @pytest.mark.parametrize("name", ["randomist", "mcmc-randomist", "auto"])
 def test_a_study_in_memory_decides_as_one_in_a_database(name, memory, sqlite):
-    from tests.study.helpers import make
-
     ours, theirs = (rd.create_study("car", make(name, seed=3), storage=place) for place in (memory, sqlite))
     assert same(play(ours, 15), play(theirs, 15))
     ours.fail(ours.ask(), "lost")
     theirs.fail(theirs.ask(), "lost")
     ours, theirs = (rd.load_study("car", storage=place) for place in (memory, sqlite))
     assert same(play(ours, 5), play(theirs, 5))
-    assert [t[:6] for t in ours.trials("told")][0][4] == payoff(ours.trials("told")[0])
+    assert [t.payoff for t in ours.trials("told")] == [payoff(t) for t in theirs.trials("told")]
 
 
 def test_a_service_over_memory(memory):
-    from randomist.study.client import Client
-    from tests.study.serving import ADMIN, serving
-
     with serving(memory) as service, Client(service.address, ADMIN) as client:
-        study = client.create("car", "ucb1", {"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1], "std": 1}})
+        study = client.create(
+            "car", "ucb1", {"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1], "std": 1}}
+        )
         study.tell(study.ask(), 0.5)
         assert service.request("GET", "/healthz", token=None)[0] == 200
         assert study.info().told == 1

@@ -66,13 +66,13 @@ def test_a_trial_of_a_box_that_was_changed(change, sqlite):
 
 
 @pytest.mark.parametrize(
-    "marks", ["", "x", "{}", '{"_current": 1.0, "seed": 1}', '{"_current": {"$array": ["<f8", [9], "AAAA"]}}']
+    "search", ["", "x", "{}", "[]", '{"current": 1.0, "seed": 1}', '{"current": {"$array": ["<f8", [9], "AAAA"]}}']
 )
-def test_marks_that_were_changed(marks, sqlite):
+def test_a_search_that_was_changed(search, sqlite):
     study = rd.create_study("car", rd.MCMCRandomist(RECTANGLE, seed=0, density="one-step"), storage=sqlite)
     play(study, 8)
-    edit(sqlite, "update randomist_trials set marks = :marks where number = 7", marks=marks)
-    with pytest.raises(StudyDataError, match=r"trial 7 of study 'car'.*its marks"):
+    edit(sqlite, "update randomist_trials set search = :search where number = 7", search=search)
+    with pytest.raises(StudyDataError, match=r"trial 7 of study 'car'.*its search"):
         rd.load_study("car", storage=sqlite).ask()
 
 
@@ -114,7 +114,7 @@ def test_trials_that_are_gone(sqlite):
         ("learner = replace(learner, '\"confidence\":2.0', '\"confidence\":0.5')", "confidence must be"),
         ("learner = replace(learner, 'confidence', 'confidential')", "does not describe a learner"),
         ("learner = replace(learner, '<f8', '<f4')", "does not describe a learner"),
-        ("learner = replace(learner, '\"format\":1', '\"format\":99')", "in format 1"),
+        ("learner = replace(learner, '\"format\":2', '\"format\":99')", "has format 99"),
         ("lease = 'long'", "lease='long'"),
         ("created_at = 'x'", "created_at='x'"),
         ("asked = 'many'", "counters"),

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from randomist import errors
 from randomist.errors import ParameterError, RandomistError, ServiceError
-from randomist.histories.record import Estimates
+from randomist.histories.estimates import Estimates
 from randomist.learners.base import Trial
 from randomist.learners.payoffs import number
 from randomist.study.checks import check_id, check_name, check_ticket, clean

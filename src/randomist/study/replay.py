@@ -11,7 +11,7 @@ from randomist import __version__, _json
 from randomist._types import Array, Indices
 from randomist.errors import RandomistError, StateError, StudyDataError
 from randomist.histories.record import Record
-from randomist.learners import states
+from randomist.learners import states as saved_states
 from randomist.learners.base import Learner, Trial
 from randomist.study.records import Checkpoint, ClosedRow, Columns, Everything
 from randomist.study.rows import CLOSED, Shapes, plain
@@ -32,7 +32,7 @@ def fresh(study: str, text: Any) -> Learner:
         described = _json.loads(text)
         if not isinstance(described, dict) or set(described) != set(KEPT):
             raise StateError(f"a learner is described by {', '.join(KEPT)}")
-        return states.fresh(described)
+        return saved_states.fresh(described)
     except (RandomistError, TypeError, ValueError, AttributeError, IndexError, KeyError) as error:
         raise StudyDataError(
             f"study {study!r} (a row of randomist_studies) does not describe a learner of this version: {error}"
@@ -41,8 +41,9 @@ def fresh(study: str, text: Any) -> Learner:
 
 def is_fresh(learner: Learner, other: Learner) -> bool:
     """Whether the learner knows as little as another one that was made just now."""
-    known = [{name: part for name, part in one.state().items() if name != "generators"} for one in (learner, other)]
-    return _json.dumps(known[0]) == _json.dumps(known[1])
+    states = [one.state() for one in (learner, other)]
+    parts = states[0].keys() - {"settings", "generators"}  # a seed that was not given, and one that was
+    return all(_json.dumps(states[0][part]) == _json.dumps(states[1][part]) for part in parts)
 
 
 class Past(NamedTuple):
@@ -187,7 +188,7 @@ def _restored(learner: Learner, checkpoint: Checkpoint, past: Past) -> Learner |
     try:
         saved = _json.loads(checkpoint.caches)
         state["caches"], state["clipped"] = saved["caches"], saved["clipped"]
-        restored = states.load(state)
+        restored = saved_states.load(state)
     except (RandomistError, KeyError, TypeError):
         return None
     return restored if _digest(restored.record) == checkpoint.digest else None

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from randomist._checks import whole_number
 from randomist.errors import ParameterError, SpaceError, StudyExistsError, UnknownTrialError
-from randomist.histories.record import Estimates
+from randomist.histories.estimates import Estimates
 from randomist.learners.base import Learner, Proposal, Trial
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite, Space

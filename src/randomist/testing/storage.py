@@ -175,9 +175,9 @@ def _check_loading(storage: Storage, other: Storage, study: StudyRecord) -> None
     storage.close(study.id, 0, None, "lost")
     for closed, kept in ((2, 2), (1, 2), (2, 2), (5, 5)):
         storage.save(study.id, Checkpoint(closed, f"digest {closed}", "version", "x" * 100_000))
-        found = other.everything(study.id).checkpoint
-        assert found is not None
-        assert found.closed == kept, "the checkpoint that covers most is kept"
+        saved = other.everything(study.id).checkpoint
+        assert saved is not None
+        assert saved.closed == kept, "the checkpoint that covers most is kept"
         assert other.counters(study.id).checkpointed == kept
     found = other.everything(study.id)
     assert found.checkpoint == (5, "digest 5", "version", "x" * 100_000)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from randomist._types import Array
-from randomist.histories.record import Estimates
+from randomist.histories.estimates import Estimates
 from randomist.learners.base import Learner
 from randomist.learners.box.base import BoxLearner
 from randomist.learners.finite.base import FiniteLearner

@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from randomist import __version__
 from randomist.errors import RandomistError, ShapeError, StorageError
-from randomist.histories.record import Estimates
+from randomist.histories.estimates import Estimates
 from randomist.study.checks import NAME
 from randomist.study.dashboard.data import snapshot
 from randomist.study.describe import learner_from
