@@ -9,6 +9,7 @@ import ast
 import contextlib
 import io
 import os
+import pydoc
 import re
 import subprocess
 import sys
@@ -27,6 +28,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)
 PAGES = [ROOT / "README.md", *PAGES]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+DIRECTIVE = re.compile(r"^\.\. (currentmodule|auto[a-z]+):: ([\w.]+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#\s]+)[^)\s]*\)")
 
 
@@ -107,7 +109,9 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=name)
 def test_an_example_runs(example: Path, tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-W", "error", example], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", example], cwd=tmp_path, capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert done.stdout.strip()
@@ -119,7 +123,7 @@ def shown_command(page: Path, pattern: str, folder: Path) -> None:
     command = re.search(rf"^randomist ({pattern})$", text, re.MULTILINE)
     assert command
     randomist = Path(sys.executable).with_name("randomist")
-    done = subprocess.run([randomist, *command[1].split()], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run([randomist, *command[1].split()], cwd=folder, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() in text, f"{name(page)}: {command[0]} printed\n{done.stdout}"
 
@@ -140,6 +144,25 @@ def test_every_learner_has_its_page_and_its_row() -> None:
     index = (ROOT / "docs/learners/index.md").read_text(encoding="utf-8")
     for key, learner in rd.LEARNERS.items():
         assert f"]({key}.md) | `{learner.__name__}` | `{key}` |" in index
+
+
+def listed_on(page: Path) -> dict[str, Any]:
+    """What a page documents by autodoc, and the modules that it is about, by full name."""
+    found: dict[str, Any] = {}
+    module = ""
+    for directive, target in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
+        full = target if target.startswith("randomist") else f"{module}.{target}"
+        found[full] = pydoc.locate(full)
+        module = full if directive == "currentmodule" else module
+    return found
+
+
+def test_the_api_page_lists_every_public_name() -> None:
+    listed = listed_on(ROOT / "docs/api.md")
+    unknown = [full for full, thing in listed.items() if thing is None]
+    assert not unknown, f"docs/api.md lists names that do not exist: {unknown}"
+    missing = [public for public in rd.__all__ if not any(getattr(rd, public) is thing for thing in listed.values())]
+    assert not missing, f"docs/api.md lacks {missing}"
 
 
 def test_every_task_is_in_the_table() -> None:
@@ -176,7 +199,7 @@ def test_the_changelog_has_this_version() -> None:
 @pytest.mark.slow
 def test_the_table_of_the_readme_is_what_the_demo_prints(tmp_path: Path) -> None:
     demo = [Path(sys.executable).with_name("randomist"), "demo", "--jobs", "2", "--out", tmp_path]
-    done = subprocess.run(demo, capture_output=True, text=True, env=os.environ | {"COLUMNS": "120"})
+    done = subprocess.run(demo, capture_output=True, text=True, env=os.environ | {"COLUMNS": "120"}, timeout=3600)
     assert done.returncode == 0, done.stderr
     cell = re.compile(r"[\d,.]+ ± [\d,.]+")
     printed = [cell.findall(line) for line in done.stdout.splitlines() if cell.search(line)]
@@ -188,7 +211,10 @@ def test_the_table_of_the_readme_is_what_the_demo_prints(tmp_path: Path) -> None
 def test_the_documentation_builds_without_warnings(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
     done = subprocess.run(
-        [*build, "-d", tmp_path / "trees", ROOT / "docs", tmp_path / "html"], capture_output=True, text=True
+        [*build, "-d", tmp_path / "trees", ROOT / "docs", tmp_path / "html"],
+        capture_output=True,
+        text=True,
+        timeout=3600,
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "html" / "index.html").exists()

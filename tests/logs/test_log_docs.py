@@ -20,7 +20,7 @@ def test_the_tutorial_shows_what_is_printed(tmp_path):
     example = [sys.executable, "-W", "error", ROOT / "examples/recommender_shop.py"]
     evaluate = next(line for line in page.splitlines() if line.startswith("randomist evaluate"))
     for command in (example, [Path(sys.executable).with_name("randomist"), *evaluate.split()[1:]]):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() in page
     assert (tmp_path / "out" / "recommender-shop.png").stat().st_size > 0

@@ -293,7 +293,7 @@ def test_the_core_imports_without_polars():
         "import randomist as rd\n"
         "try:\n    rd.Log\nexcept ImportError as error:\n    print(error)"
     )
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "randomist[run]" in done.stdout
 
