@@ -4,9 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 JOBS   ?= 2
-ALL    := .[run,gp,render,study]
+ALL    := .[run,render,study]
 
-.PHONY: help setup demo test test-all lint docs bench clean
+.PHONY: help setup demo test test-all lint docs bench rooms clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -37,10 +37,11 @@ test: setup  ## the test suite, without the slow statistical tests
 test-all: setup  ## everything, the slow statistical tests included
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m 'slow or not slow'
 
-lint: setup  ## ruff and mypy
+lint: setup  ## ruff, mypy, and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 docs: setup  ## the HTML documentation, warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
@@ -48,6 +49,9 @@ docs: setup  ## the HTML documentation, warnings are errors
 
 bench: setup  ## the benchmarks behind every figure of speed
 	$(BIN)/python -m benchmarks
+
+rooms: setup  ## lines of src, folder by folder
+	$(BIN)/python -m benchmarks.rooms
 
 clean:  ## remove the environment and everything that was built
 	rm -rf $(VENV) docs/_build out .pytest_cache .mypy_cache .ruff_cache

@@ -6,6 +6,7 @@ import importlib
 import sys
 
 BENCHMARKS = (
+    "startup",
     *("ask_tell", "control_tasks", "box_learners"),
     *("logged_data", "log_intervals", "categorical", "per_decision"),
 )

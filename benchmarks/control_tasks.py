@@ -17,7 +17,7 @@ import gymnasium
 import numpy as np
 
 from randomist._types import Array
-from randomist.tasks import Cartpole, MountainCar
+from randomist.tasks import Cartpole, MountainCar, environments  # noqa: F401 (for Gymnasium's table)
 
 EPISODES, STEPPED = 2000, 40
 Policy = Callable[[Array, Array], Any]  # parameters and observation to action

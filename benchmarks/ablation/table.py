@@ -41,7 +41,8 @@ class Row:
     @property
     def words(self) -> list[str]:
         """Estimator, divergence and bias correction, as they are for this learner."""
-        settings, known = self.learner.settings, {field.name: field for field in fields(registry.find(self.learner.name))}
+        settings = self.learner.settings
+        known = {field.name: field for field in fields(registry.find(self.learner.name))}
         words = []
         for name in COLUMNS:
             if name not in known or (name == "bias_correction" and self.learner.name in NO_BIAS):

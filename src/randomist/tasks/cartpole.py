@@ -8,9 +8,8 @@ IEEE Transactions on Systems, Man, and Cybernetics, 1983; constants and the orde
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -21,6 +20,9 @@ from randomist.families import Gaussian
 from randomist.policies import Linear
 from randomist.spaces import Box
 from randomist.tasks.base import ControlTask
+
+if TYPE_CHECKING:
+    import gymnasium
 
 GRAVITY = 9.8
 CART_MASS, POLE_MASS = 1.0, 0.1
@@ -68,7 +70,13 @@ class Cartpole(ControlTask):
         return _returns(parameters, starts, self.horizon)
 
     def make_env(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
-        return gymnasium.make("randomist/ContinuousCartPole-v0", max_episode_steps=-1, render_mode=render_mode)
+        import gymnasium
+
+        return gymnasium.make(
+            "randomist.tasks.environments:randomist/ContinuousCartPole-v0",
+            max_episode_steps=-1,
+            render_mode=render_mode,
+        )
 
     def trajectory(self, mediator: ArrayLike, start: ArrayLike) -> tuple[Array, Array]:
         """States and rewards of one episode of T steps that begins at `start`.  (T + 1, 4), (T,)"""

@@ -1,6 +1,7 @@
 """LQG and continuous Cartpole as Gymnasium environments, on the same compiled steps as the tasks.
 
-`gymnasium.make` knows them as `randomist/LQG-v0` and `randomist/ContinuousCartPole-v0`. As Gymnasium recommends,
+Importing this module registers `randomist/LQG-v0` and `randomist/ContinuousCartPole-v0`, and so does
+`gymnasium.make("randomist.tasks.environments:randomist/LQG-v0")`. As Gymnasium recommends,
 actions lie in [-1, 1]: they are fractions of the largest action or force, and what lies beyond is clipped. Observations
 are float64, so an episode here and one of the task differ only by the rounding of that fraction.
 """
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 from randomist._types import Array
 from randomist.errors import ParameterError, ShapeError
 from randomist.tasks import cartpole, lqg
-from randomist.tasks.plugin import register_environments
 
 
 class LQGEnv(gymnasium.Env[Array, Array]):
@@ -113,4 +113,9 @@ def _cartpole_frame(state: Array) -> NDArray[np.uint8]:
     return frame
 
 
-register_environments()  # where Gymnasium does not do it: the package may be used without being installed
+for _id, _entry, _horizon in (
+    ("randomist/LQG-v0", LQGEnv, 20),
+    ("randomist/ContinuousCartPole-v0", ContinuousCartPoleEnv, 200),
+):
+    if _id not in gymnasium.registry:  # registering twice makes Gymnasium warn
+        gymnasium.register(_id, entry_point=f"{__name__}:{_entry.__name__}", max_episode_steps=_horizon)

@@ -69,12 +69,13 @@ class GymnasiumTask(ControlTask):
     ) -> None:
         for name, instead in (("render_mode", "rollout(..., render=...)"), ("max_episode_steps", "horizon=")):
             if name in env_settings:
-                raise ParameterError(f"{name} is no setting of a task; use {instead} instead")
+                raise ParameterError(f"{name} is not a setting of a task; use {instead} instead")
         if not 0 < discount <= 1:
             raise ParameterError(f"discount must lie in (0, 1], got {discount}")
         self.id, self.env_id, self.env_settings = f"gym:{id}", id, env_settings  # type: ignore[misc]
         self.discount, self.workers = float(discount), whole_number(workers, "workers")
-        self._spec: Any = id  # until an environment has been made
+        ours = id.startswith("randomist/")
+        self._spec: Any = f"randomist.tasks.environments:{id}" if ours else id  # until an environment has been made
         self._envs: list[gym.Env[Any, Any]] = []
         self._pool: ProcessPoolExecutor | None = None
         env = self.make_env()

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline, PPoly
@@ -25,6 +24,9 @@ from randomist.families import Gaussian
 from randomist.policies import Linear
 from randomist.spaces import Box, Finite, Space
 from randomist.tasks.base import ControlTask
+
+if TYPE_CHECKING:
+    import gymnasium
 
 _TAIL = 8.0  # standard deviations of the gain that the quadrature covers
 _GAINS = 100  # per unit, in the table of J(θ); they and the cells of the state grid give J(ξ) to about 1e-5
@@ -115,9 +117,13 @@ class LQG(ControlTask):
 
     def make_env(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
         """`randomist/LQG-v0`, which takes actions as fractions of `limit`, with this task's constants."""
+        import gymnasium
+
         names = ("dimension", "noise_std", "limit", "state_cost", "action_cost")
         constants = {name: getattr(self, name) for name in names}
-        return gymnasium.make("randomist/LQG-v0", max_episode_steps=-1, render_mode=render_mode, **constants)
+        return gymnasium.make(
+            "randomist.tasks.environments:randomist/LQG-v0", max_episode_steps=-1, render_mode=render_mode, **constants
+        )
 
     def episode_payoff(self, rewards: ArrayLike) -> float:
         """The normalised discounted return Σγ^h r_h / Σγ^h."""

@@ -7,9 +7,8 @@ the rewards and the rounding are those of `gymnasium.envs.classic_control.contin
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -20,6 +19,9 @@ from randomist.families import Gaussian
 from randomist.policies import Linear
 from randomist.spaces import Box
 from randomist.tasks.base import ControlTask
+
+if TYPE_CHECKING:
+    import gymnasium
 
 MIN_POSITION, MAX_POSITION = -1.2, 0.6
 MAX_SPEED = 0.07
@@ -65,6 +67,8 @@ class MountainCar(ControlTask):
         return _returns(parameters, starts, self.horizon, 2.0)
 
     def make_env(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
+        import gymnasium
+
         return gymnasium.make(
             "MountainCarContinuous-v0", max_episode_steps=-1, disable_env_checker=True, render_mode=render_mode
         )
