@@ -14,10 +14,12 @@ import randomist as rd
 
 GAUSSIANS = rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3], [2, 2, 2, 0.1, 2]))
 PLANE = rd.Finite(rd.Gaussian([[0, 30], [1, 10], [-0.5, 20]], [0.7, 9]))
+NARROW = rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3], 0.1))
 NEAR_SINGULAR = rd.Finite(rd.Gaussian([0, 1, 3], 0.1))  # log d2 up to 900
 BOXES = rd.Finite(rd.Uniform([0, 0.5, 3], [1, 2, 4]))
 CATEGORIES = rd.Finite(rd.Categorical([[0.7, 0.3, 0, 0], [0.1, 0.2, 0.3, 0.4], [0, 0, 0.5, 0.5]]))
 MIXED = rd.Finite([rd.Uniform(0, 1), rd.Dirac(0.25), rd.Gaussian(0.5, 0.2)])
+BESIDE_AN_ATOM = rd.Finite([rd.Uniform(0, 1), rd.Dirac(0.25)])
 GRID = rd.Finite.grid(rd.Gaussian(std=0.15), low=-1, high=1, points=30)
 LOGGED = rd.Finite(rd.Gaussian([0, 1, 2.5], [1, 1.2, 0.8]), loggers={"old": rd.Gaussian(mean=[0.5], std=1.5)})
 LIKELIHOODS = rd.Finite.likelihoods(4)

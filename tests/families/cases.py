@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 from randomist.families import Categorical, Dirac, Gaussian, Mixed, Uniform
+from tests import problems
 
 ORDERS = [0.5, 1.0, 2.0, 3.0]
 ALL_ORDERS = [0.05, 0.5, 0.9, 1.0, 1.0 + 1e-9, 1.5, 2.0, 3.0, 20.0, math.inf]
 
-GAUSSIANS = Gaussian(mean=[0, 1, 2, 2.95, 3], std=[2, 2, 2, 0.1, 2])
+GAUSSIANS = problems.GAUSSIANS.family
 PLANE = Gaussian(mean=[[0.0, 100.0], [0.3, 80.0], [-2.0, 130.0]], std=[[0.5, 40.0], [0.6, 31.0], [0.45, 33.0]])
 BOXES = Uniform(low=[0.0, 0.2, -1.0, 0.9, 7.0], high=[1.0, 0.7, 3.0, 4.0, 8.0])
 TABLE = Categorical([[0.5, 0.2, 0.3], [0.1, 0.6, 0.3], [0.0, 0.25, 0.75], [0.0, 0.0, 1.0]])

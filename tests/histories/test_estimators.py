@@ -14,15 +14,16 @@ import randomist as rd
 from randomist.errors import ParameterError
 from randomist.histories.finite import SharedHistory
 from tests import naive
+from tests.problems import BESIDE_AN_ATOM, CATEGORIES, GAUSSIANS, NARROW
 
 SPACES = {
     "stds that differ": rd.Finite(rd.Gaussian([0.0, 0.4, -0.3, 1.0], [1.0, 0.8, 1.3, 0.75])),
-    "illustrative (2, 0.1)": rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3], [2, 2, 2, 0.1, 2])),
+    "illustrative (2, 0.1)": GAUSSIANS,
     "illustrative (0.1, 2)": rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3], [0.1, 0.1, 0.1, 2, 0.1])),
-    "illustrative (0.1, 0.1)": rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3], 0.1)),
+    "illustrative (0.1, 0.1)": NARROW,
     "uniform boxes, partly disjoint": rd.Finite(rd.Uniform([0, 0.5, 3, 0.2], [1, 2, 4, 0.9])),
-    "categories": rd.Finite(rd.Categorical([[0.7, 0.3, 0, 0], [0.1, 0.2, 0.3, 0.4], [0, 0, 0.5, 0.5]])),
-    "uniform against Dirac": rd.Finite([rd.Uniform(0, 1), rd.Dirac(0.25)]),
+    "categories": CATEGORIES,
+    "uniform against Dirac": BESIDE_AN_ATOM,
     "Gaussian, Uniform and Dirac": rd.Finite([rd.Gaussian(0.3, 0.7), rd.Uniform(-0.5, 1), rd.Dirac(0.25)]),
     "two dimensions": rd.Finite(rd.Gaussian([[0, 10], [0.5, 8], [-0.4, 14]], [[1, 3], [0.9, 4], [1.2, 5]])),
 }

@@ -13,6 +13,7 @@ from randomist import importance
 from randomist.histories.finite import SharedHistory
 from randomist.importance import kernels
 from tests import naive
+from tests.problems import BESIDE_AN_ATOM, BOXES, CATEGORIES, GAUSSIANS, NARROW
 
 FIELDS = ("value", "effective_samples", "threshold", "width", "coverage")
 
@@ -51,16 +52,16 @@ def draw_history(space, rounds, seed, plays=None):
 
 
 SPACES = {
-    "illustrative (2, 0.1)": rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3], [2, 2, 2, 0.1, 2])),
-    "illustrative (0.1, 0.1)": rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3], 0.1)),
+    "illustrative (2, 0.1)": GAUSSIANS,
+    "illustrative (0.1, 0.1)": NARROW,
     "three dimensions, ill-scaled": rd.Finite(
         rd.Gaussian(
             [[0, 1e3, -2e-6], [0.5, 1.1e3, 1e-6], [-1, 0.7e3, 0]], [[1, 200, 1e-6], [0.8, 300, 2e-6], [2, 150, 3e-6]]
         )
     ),
-    "uniform boxes, partly disjoint": rd.Finite(rd.Uniform([0, 0.5, 3], [1, 2, 4])),
-    "categories": rd.Finite(rd.Categorical([[0.7, 0.3, 0, 0], [0.1, 0.2, 0.3, 0.4], [0, 0, 0.5, 0.5]])),
-    "uniform against Dirac": rd.Finite([rd.Uniform(0, 1), rd.Dirac(0.25)]),
+    "uniform boxes, partly disjoint": BOXES,
+    "categories": CATEGORIES,
+    "uniform against Dirac": BESIDE_AN_ATOM,
 }  # fmt: skip
 
 

@@ -11,10 +11,8 @@ from randomist.importance import ascent, confidence_term
 from randomist.learners.box import scouting
 from randomist.learners.box.auto import LARGEST, SCOUTED
 from randomist.learners.box.filling import filling_point
-from randomist.simulation import make_learner
 from randomist.testing import check_family
-
-PLANE = rd.Box(rd.Gaussian(std=[0.15, 3.0]), low=[-1, 0], high=[1, 20])
+from tests.problems import RECTANGLE
 
 
 def hill(mediator):
@@ -75,7 +73,7 @@ def naive_optimistic(learner, point):
 
 
 def test_optimistic_estimate_and_gradient_equal_the_definition():
-    learner = fed(rd.Prospector(PLANE, seed=3), 60, lambda z: 0.5 + 0.4 * math.sin(3 * z[0] + 0.2 * z[1]))
+    learner = fed(rd.Prospector(RECTANGLE, seed=3), 60, lambda z: 0.5 + 0.4 * math.sin(3 * z[0] + 0.2 * z[1]))
     samples, term = learner.history.arrays(), confidence_term(60, 2.0)
     points = np.random.default_rng(0).uniform([-1, 0], [1, 20], (25, 2))
     scaled = points / learner.history.std
@@ -91,7 +89,7 @@ def test_optimistic_estimate_and_gradient_equal_the_definition():
 
 
 def test_climbing_never_ends_below_the_best_candidate():
-    learner = fed(rd.Prospector(PLANE, seed=1), 50)
+    learner = fed(rd.Prospector(RECTANGLE, seed=1), 50)
     term, samples = confidence_term(50, 2.0), learner.history.arrays()
     candidates = np.random.default_rng(2).uniform(*learner._bounds, (12, 2))
     best = ascent.optimistic_at(candidates, term, samples).value.max()
@@ -105,7 +103,7 @@ def test_climbing_never_ends_below_the_best_candidate():
 
 
 def test_pending_trials_keep_a_batch_apart():
-    learner = fed(rd.Prospector(PLANE, seed=5), 30)
+    learner = fed(rd.Prospector(RECTANGLE, seed=5), 30)
     batch = learner.ask(batch=6)
     assert len({trial.decision.tobytes() for trial in batch}) > 1
     told = learner.history.payoffs.rows.copy()
@@ -117,7 +115,7 @@ def test_pending_trials_keep_a_batch_apart():
 @pytest.mark.parametrize("settings", [{"candidates": 3}, {"steps": -1}, {"estimator": "paper"}, {"candidates": 5.5}])
 def test_prospector_refuses(settings):
     with pytest.raises(rd.errors.ParameterError, match=next(iter(settings))):
-        rd.Prospector(PLANE, **settings)
+        rd.Prospector(RECTANGLE, **settings)
 
 
 # Auto.
@@ -224,7 +222,7 @@ def test_auto_is_scale_free():
 
 
 def test_auto_takes_the_box_of_a_task_and_leaves_its_range_and_std():
-    learner = make_learner(rd.Auto, rd.task("mountain-car"), seed=0)
+    learner = rd.make(rd.Auto, rd.task("mountain-car"), seed=0)
     np.testing.assert_array_equal(learner.space.low[:-1], [-1, 0])
     assert learner.payoff_range == "running"
     run = rd.optimize(rd.task("lqg", space="box"), rd.Auto, rounds=30, seed=0)
@@ -262,7 +260,7 @@ def averages(learner, task, seeds, rounds, batch=1):
     """Average payoff so far, with `batch` trials asked at a time.  (seeds, rounds)"""
     task, all_payoffs = rd.task(task), []
     for seed in range(seeds):
-        chooser = make_learner(learner, task, seed)
+        chooser = rd.make(learner, task, seed=seed)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
         while chooser.told < rounds:
             trials = chooser.ask(batch=batch)

@@ -1,9 +1,8 @@
-"""Learners in a box: estimates against the definition, chains against enumeration, the contract."""
+"""Learners in a box: estimates against the definition, chains against enumeration."""
 
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import mpmath
 import numpy as np
@@ -14,31 +13,8 @@ import randomist as rd
 from randomist.importance import chains, perturbed
 from randomist.importance.coins import TABLE
 from randomist.learners.box.grid_optimist import points_per_dimension
-from randomist.testing import check_learner
 from tests import naive
-
-LINE = rd.Box(rd.Gaussian(std=0.3), low=-1, high=2)
-PLANE = rd.Box(rd.Gaussian(std=[0.15, 3.0]), low=[-1, 0], high=[1, 20])
-FOUR = rd.Box(rd.Gaussian(std=[1.0, 0.5, 2.0, 1.0]), low=[-2, 0, 0, 0], high=[2, 4, 10, 12])
-
-LEARNERS = {
-    "mcmc full": rd.MCMCRandomist,
-    "mcmc full, paper's b": partial(rd.MCMCRandomist, bias_correction="paper"),
-    "mcmc one-step": partial(rd.MCMCRandomist, density="one-step", perturbation_scale=0.1, steps=5),
-    "mcmc exact": partial(rd.MCMCRandomist, exact=True, proposal_std=0.4),
-    "mcmc optimistic": partial(rd.MCMCRandomist, estimator="optimistic"),
-    "mcmc one-step self-normalised": partial(rd.MCMCRandomist, density="one-step", estimator="self-normalised"),
-    "grid": partial(rd.GridOptimist, kappa=3),
-    "grid optimistic": partial(rd.GridOptimist, kappa=3, estimator="optimistic"),
-    "prospector": rd.Prospector,
-    "auto": rd.Auto,
-}
-
-
-@pytest.mark.parametrize("name", LEARNERS)
-@pytest.mark.parametrize("space", [LINE, PLANE, FOUR], ids=["line", "plane", "four"])
-def test_contract(name, space):
-    check_learner(LEARNERS[name], space, rounds=40, other_process=space is PLANE)
+from tests.problems import BOXED, HYPERBOX, RECTANGLE
 
 
 def fed(learner, rounds=40):
@@ -49,7 +25,7 @@ def fed(learner, rounds=40):
     return learner
 
 
-@pytest.mark.parametrize("space", [LINE, PLANE, FOUR], ids=["line", "plane", "four"])
+@pytest.mark.parametrize("space", BOXED.values(), ids=BOXED)
 def test_estimates_at_any_decision_equal_the_definition(space):
     """Played decisions, and some of the box that were not: MIS, η, M and width in 60 digits."""
     learner = fed(rd.MCMCRandomist(space, density="one-step", seed=2), 30)
@@ -86,7 +62,7 @@ def test_estimates_far_from_everything_do_not_underflow():
 
 
 def test_recommend_is_the_best_played_decision():
-    learner = fed(rd.MCMCRandomist(PLANE, seed=0))
+    learner = fed(rd.MCMCRandomist(RECTANGLE, seed=0))
     best = learner.recommend()
     played = learner.record.decisions
     assert (played == best).all(axis=1).any()
@@ -94,7 +70,7 @@ def test_recommend_is_the_best_played_decision():
 
 
 def test_the_chain_is_recorded_and_stays_in_the_box():
-    learner = fed(rd.MCMCRandomist(PLANE, seed=1, steps=7), 5)
+    learner = fed(rd.MCMCRandomist(RECTANGLE, seed=1, steps=7), 5)
     for _ in range(20):
         before = learner.record.decisions[-1]
         trial = learner.ask()
@@ -105,14 +81,14 @@ def test_the_chain_is_recorded_and_stays_in_the_box():
         np.testing.assert_allclose(chain.points[-1], trial.decision, rtol=1e-14)
         moved = (np.diff(chain.points, axis=0) != 0).any(axis=1)
         np.testing.assert_array_equal(moved, chain.accepted)
-        assert PLANE.contains(chain.points).all()
+        assert RECTANGLE.contains(chain.points).all()
         learner.tell(trial, 0.5)
 
 
 def test_before_the_first_payoff_the_chain_walks_freely():
-    trials = rd.MCMCRandomist(PLANE, seed=3).ask(batch=4)
+    trials = rd.MCMCRandomist(RECTANGLE, seed=3).ask(batch=4)
     assert len({tuple(trial.decision) for trial in trials}) == 4
-    assert all(PLANE.contains(trial.decision).all() for trial in trials)
+    assert all(RECTANGLE.contains(trial.decision).all() for trial in trials)
 
 
 # A lattice of 7 decisions, proposals one step to either side: a finite chain that can be enumerated.
@@ -189,14 +165,14 @@ def test_grid_sizes_are_as_computed():
     assert [points_per_dimension(t, 2) for t in (1, 2, 4, 5, 9, 10, 2500, 2501)] == [1, 2, 2, 3, 3, 4, 50, 51]
     assert [points_per_dimension(t, 3) for t in (8, 9, 27, 28, 1000, 1001)] == [2, 3, 3, 4, 10, 11]
     assert points_per_dimension(5000, 4) ** 4 == 9**4
-    learner = rd.GridOptimist(FOUR, kappa=4, seed=0)
+    learner = rd.GridOptimist(HYPERBOX, kappa=4, seed=0)
     for t in range(1, 20):
         assert len(learner.grid) == points_per_dimension(t, 4) ** 4
         learner.tell(learner.ask(), 0.5)
 
 
 def test_grid_optimist_index_is_its_equation():
-    learner = fed(rd.GridOptimist(PLANE, kappa=2, seed=0, failure_probability=0.2), 30)
+    learner = fed(rd.GridOptimist(RECTANGLE, kappa=2, seed=0, failure_probability=0.2), 30)
     t, tau = 31, 6
     delta = 6 * 0.2 / (math.pi**2 * t**2 * (1 + tau**2))
     seen = learner.estimate(learner.grid)
@@ -208,7 +184,7 @@ def test_grid_optimist_index_is_its_equation():
 
 
 def test_a_grid_that_explodes_says_so_and_loses_nothing():
-    learner = rd.GridOptimist(FOUR, kappa=2, seed=0, max_points=200)
+    learner = rd.GridOptimist(HYPERBOX, kappa=2, seed=0, max_points=200)
     for _ in range(9):
         learner.tell(learner.ask(), 0.5)
     with pytest.raises(rd.errors.ParameterError, match=r"round 10 would have 4\^4 = 256 points.*max_points=200.*kappa"):
@@ -220,19 +196,23 @@ def test_a_grid_that_explodes_says_so_and_loses_nothing():
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda: rd.MCMCRandomist(PLANE, density="half"), rd.errors.ParameterError, "full.*one-step.*half"),
-        (lambda: rd.MCMCRandomist(PLANE, steps=0), rd.errors.ParameterError, "steps.*>= 1.*0"),
-        (lambda: rd.MCMCRandomist(PLANE, proposal_std=[1, 0]), rd.errors.ParameterError, "proposal_std must be > 0"),
-        (lambda: rd.MCMCRandomist(PLANE, proposal_std=[1, 1, 1]), rd.errors.ParameterError, "one per dimension"),
-        (lambda: rd.MCMCRandomist(PLANE, perturbation_scale=-1), rd.errors.ParameterError, "perturbation_scale"),
-        (lambda: rd.MCMCRandomist(PLANE, bias_correction="yes"), rd.errors.ParameterError, "paper.*yes"),
-        (lambda: rd.MCMCRandomist(PLANE, first=[0, 21]), rd.errors.ParameterError, "first must lie in the box"),
-        (lambda: rd.MCMCRandomist(PLANE, first=0.5), rd.errors.ShapeError, r"shape \(2,\)"),
+        (lambda: rd.MCMCRandomist(RECTANGLE, density="half"), rd.errors.ParameterError, "full.*one-step.*half"),
+        (lambda: rd.MCMCRandomist(RECTANGLE, steps=0), rd.errors.ParameterError, "steps.*>= 1.*0"),
+        (
+            lambda: rd.MCMCRandomist(RECTANGLE, proposal_std=[1, 0]),
+            rd.errors.ParameterError,
+            "proposal_std must be > 0",
+        ),
+        (lambda: rd.MCMCRandomist(RECTANGLE, proposal_std=[1, 1, 1]), rd.errors.ParameterError, "one per dimension"),
+        (lambda: rd.MCMCRandomist(RECTANGLE, perturbation_scale=-1), rd.errors.ParameterError, "perturbation_scale"),
+        (lambda: rd.MCMCRandomist(RECTANGLE, bias_correction="yes"), rd.errors.ParameterError, "paper.*yes"),
+        (lambda: rd.MCMCRandomist(RECTANGLE, first=[0, 21]), rd.errors.ParameterError, "first must lie in the box"),
+        (lambda: rd.MCMCRandomist(RECTANGLE, first=0.5), rd.errors.ShapeError, r"shape \(2,\)"),
         (lambda: rd.MCMCRandomist(rd.Finite(rd.Gaussian([0], 1))), rd.errors.ParameterError, "searches a Box"),
-        (lambda: rd.GridOptimist(PLANE, kappa=0.5), rd.errors.ParameterError, "kappa must be >= 1"),
-        (lambda: rd.GridOptimist(PLANE, failure_probability=0), rd.errors.ParameterError, r"\(0, 1\)"),
-        (lambda: rd.MCMCRandomist(PLANE).estimate([0, 25]), rd.errors.ParameterError, "outside the box"),
-        (lambda: rd.MCMCRandomist(PLANE).recommend(), rd.errors.NoDataError, "told"),
+        (lambda: rd.GridOptimist(RECTANGLE, kappa=0.5), rd.errors.ParameterError, "kappa must be >= 1"),
+        (lambda: rd.GridOptimist(RECTANGLE, failure_probability=0), rd.errors.ParameterError, r"\(0, 1\)"),
+        (lambda: rd.MCMCRandomist(RECTANGLE).estimate([0, 25]), rd.errors.ParameterError, "outside the box"),
+        (lambda: rd.MCMCRandomist(RECTANGLE).recommend(), rd.errors.NoDataError, "told"),
     ],
 )
 def test_bad_input(make, error, words):

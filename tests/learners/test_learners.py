@@ -10,8 +10,8 @@ from scipy.stats import binom, kstest, norm
 
 import randomist as rd
 from randomist.histories.finite import Estimates
+from tests.problems import GAUSSIANS, NARROW
 
-ILLUSTRATIVE = rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3], [2, 2, 2, 0.1, 2]))
 PERFECT = rd.Finite(rd.Gaussian([0.0, 0.4, -0.3, 1.0], [1.0, 0.9, 1.2, 1.1]))
 
 
@@ -69,7 +69,7 @@ def test_gaussian_perturbation_has_the_stated_law():
 
 
 def test_follow_the_leader_is_randomist_without_perturbation():
-    for space in (ILLUSTRATIVE, PERFECT):
+    for space in (GAUSSIANS, PERFECT):
         plain = fed(rd.FollowTheLeader, space, seed=4)
         randomist = fed(rd.Randomist, space, seed=4, perturbation_scale=0, bias_correction=0)
         np.testing.assert_array_equal(plain.record.decisions, randomist.record.decisions)
@@ -127,9 +127,9 @@ def fed_plane(cls, space, rounds, **settings):
 
 def test_remark_1_plays_the_uninformed_once_in_index_order():
     for cls in (rd.Optimist, rd.Randomist, rd.FollowTheLeader):
-        learner = fed(cls, ILLUSTRATIVE, rounds=4)
+        learner = fed(cls, GAUSSIANS, rounds=4)
         np.testing.assert_array_equal(learner.record.decisions, [0, 1, 2, 4])  # N(2.95, 0.1²) says nothing about these
-    assert fed(rd.FollowTheLeader, ILLUSTRATIVE, rounds=5, start="each").record.decisions.tolist() == [0, 1, 2, 3, 4]
+    assert fed(rd.FollowTheLeader, GAUSSIANS, rounds=5, start="each").record.decisions.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_first_decision_is_drawn_from_the_seed_unless_it_is_given():
@@ -138,7 +138,7 @@ def test_first_decision_is_drawn_from_the_seed_unless_it_is_given():
 
 
 def test_an_asked_decision_counts_as_visited_in_the_opening_and_a_failed_one_does_not():
-    learner = rd.Optimist(ILLUSTRATIVE, seed=0)
+    learner = rd.Optimist(GAUSSIANS, seed=0)
     assert [trial.decision for trial in learner.ask(batch=4)] == [0, 1, 2, 4]
     learner.fail(2, "lost")
     assert learner.ask().decision == 2
@@ -169,7 +169,7 @@ def test_estimates_are_a_snapshot_that_cannot_be_changed():
 
 
 def test_divergence_of_e_to_900_is_large_not_infinite():
-    learner = rd.Randomist(rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3], 0.1)), first=0, seed=0)
+    learner = rd.Randomist(NARROW, first=0, seed=0)
     learner.tell(learner.ask(), 0.0)
     seen = learner.estimates()
     np.testing.assert_allclose(seen.log_effective_samples, [0, -100, -400, -870.25, -900], rtol=1e-12)

@@ -13,20 +13,7 @@ from scipy import stats
 import randomist as rd
 from randomist.errors import ParameterError, PayoffOutOfRangeError
 from randomist.learners.box import pgpe, pois
-from randomist.testing import check_learner
-
-LINE = rd.Box(rd.Gaussian(std=0.15), -1, 2)
-PLANE = rd.Box(rd.Gaussian(std=[0.15, 3.0]), [-1, 0], [1, 20])
-FOUR = rd.Box(rd.Gaussian(std=[1.0, 0.02, 40.0, 3.0]), [-2, 0, -500, 0], [2, 0.3, 100, 12])
-SPACES = {"line": LINE, "plane": PLANE, "four": FOUR}
-
-LEARNERS = {
-    "pgpe": rd.PGPE,
-    "pgpe wild": partial(rd.PGPE, step_size=50.0, batch=7, baseline="none", natural=False),
-    "pois": partial(rd.POIS, batch=11),
-    "pois bold": partial(rd.POIS, batch=8, failure_probability=0.95, iterations=3, payoff_bound=0.3),
-}
-ELSEWHERE = {("pgpe", "plane"), ("pois", "line"), ("pois", "plane"), ("pois", "four")}  # checked in another process too
+from tests.problems import LINE, RECTANGLE
 
 # A quadratic task with unlike axes: payoff 1 - Σ k (θ - c)², which stays in [0, 1] but for a few draws in a million.
 STD = np.array([0.03, 5.0, 0.4])
@@ -205,7 +192,7 @@ def test_pois_steps_shrink_with_the_failure_probability():
 
 def test_equal_payoffs_move_nobody():
     for make in (rd.PGPE, partial(rd.POIS, batch=10)):
-        learner = make(PLANE, first=[0.2, 3.0])
+        learner = make(RECTANGLE, first=[0.2, 3.0])
         for trial in learner.ask(batch=20):
             learner.tell(trial, 0.5)
         np.testing.assert_allclose(learner.mean, [0.2, 3.0], rtol=1e-12)
@@ -214,16 +201,10 @@ def test_equal_payoffs_move_nobody():
 # Both as learners.
 
 
-@pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("name", LEARNERS)
-def test_contract(name, space):
-    check_learner(LEARNERS[name], SPACES[space], other_process=(name, space) in ELSEWHERE)
-
-
 @pytest.mark.parametrize("make", [rd.PGPE, partial(rd.POIS, batch=10)])
 def test_contract_with_a_running_range(make):
     """The range grows while batches are filled; payoffs enter a step on the scale of the moment."""
-    ours, theirs = (make(PLANE, payoff_range="running", seed=2) for _ in range(2))
+    ours, theirs = (make(RECTANGLE, payoff_range="running", seed=2) for _ in range(2))
     for i in range(45):
         for learner in (ours, theirs):
             trial = learner.ask()
@@ -239,7 +220,9 @@ def payoff_of(trial):
 
 @pytest.mark.parametrize("natural", [True, False])
 def test_pgpe_steps_along_the_gradient_and_stays_in_the_box(natural):
-    learner = rd.PGPE(PLANE, first=[-0.4, 4.0], step_size=0.2, batch=6, natural=natural, payoff_range=(-2, 3), seed=1)
+    learner = rd.PGPE(
+        RECTANGLE, first=[-0.4, 4.0], step_size=0.2, batch=6, natural=natural, payoff_range=(-2, 3), seed=1
+    )
     trials = learner.ask(batch=6)
     for trial in trials:
         assert np.array_equal(learner.mean, [-0.4, 4.0])
@@ -251,20 +234,20 @@ def test_pgpe_steps_along_the_gradient_and_stays_in_the_box(natural):
     assert np.array_equal(learner.ask().decision, learner.mean)
     assert not learner.mean.flags.writeable
 
-    huge = rd.PGPE(PLANE, first=[-0.4, 4.0], step_size=1e308, batch=6, natural=natural, seed=1)
+    huge = rd.PGPE(RECTANGLE, first=[-0.4, 4.0], step_size=1e308, batch=6, natural=natural, seed=1)
     for trial in huge.ask(batch=6):
         huge.tell(trial, payoff_of(trial))
     np.testing.assert_array_equal(huge.mean, np.where(slope > 0, [1, 20], [-1, 0]))
 
 
 def test_pois_moves_to_the_end_of_its_ascent():
-    learner = rd.POIS(PLANE, first=[-0.4, 4.0], batch=30, failure_probability=0.2, iterations=4, payoff_bound=0.5)
+    learner = rd.POIS(RECTANGLE, first=[-0.4, 4.0], batch=30, failure_probability=0.2, iterations=4, payoff_bound=0.5)
     trials = learner.ask(batch=30)
     for trial in trials:
         learner.tell(trial, payoff_of(trial))
     mediators, payoffs = np.array([t.mediator for t in trials]), np.array([payoff_of(t) for t in trials])
     batch = pois.gather(np.tile([-0.4, 4.0], (30, 1)), mediators, payoffs, np.array([0.15, 3.0]))
-    path = pois.ascend(np.array([-0.4, 4.0]), batch, PLANE.low, PLANE.high, 0.2, 0.5, 4)
+    path = pois.ascend(np.array([-0.4, 4.0]), batch, RECTANGLE.low, RECTANGLE.high, 0.2, 0.5, 4)
     assert len(path) == 5
     np.testing.assert_array_equal(learner.mean, path[-1])
 
@@ -272,7 +255,7 @@ def test_pois_moves_to_the_end_of_its_ascent():
 @pytest.mark.parametrize("make", [partial(rd.PGPE, step_size=10.0), partial(rd.POIS, batch=10)])
 def test_late_and_failed_tells(make):
     """A batch is the next ten payoffs, whoever drew them; failures are in none; trials come from the current mean."""
-    learner = make(PLANE, first=[-0.4, 4.0], seed=3)
+    learner = make(RECTANGLE, first=[-0.4, 4.0], seed=3)
     start = learner.mean
     trials = learner.ask(batch=25)
     assert all(np.array_equal(t.decision, start) for t in trials)
@@ -300,11 +283,11 @@ def test_late_and_failed_tells(make):
     payoffs, std = np.array([payoff_of(t) for t in batch]), np.array([0.15, 3.0])
     if isinstance(learner, rd.PGPE):
         moved = second + 10 * std**2 * pgpe.gradient(decisions, mediators, payoffs, std)
-        expected = np.clip(moved, PLANE.low, PLANE.high)
+        expected = np.clip(moved, RECTANGLE.low, RECTANGLE.high)
     else:
         gathered = pois.gather(decisions, mediators, payoffs, std)
         assert len(gathered.decisions) == 2
-        expected = pois.ascend(second, gathered, PLANE.low, PLANE.high)[-1]
+        expected = pois.ascend(second, gathered, RECTANGLE.low, RECTANGLE.high)[-1]
     np.testing.assert_allclose(third, expected, rtol=1e-12)
 
     resumed = rd.load(saved)  # in the middle of the batch, with trials pending
