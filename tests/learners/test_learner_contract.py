@@ -10,50 +10,63 @@ import pytest
 
 import randomist as rd
 from randomist.testing import check_learner
+from tests import problems
 
-GAUSSIANS = rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3], [2, 2, 2, 0.1, 2]))
-PLANE = rd.Finite(rd.Gaussian([[0, 30], [1, 10], [-0.5, 20]], [0.7, 9]))
-NEAR_SINGULAR = rd.Finite(rd.Gaussian([0, 1, 3], 0.1))  # log d2 up to 900
-BOXES = rd.Finite(rd.Uniform([0, 0.5, 3], [1, 2, 4]))
-CATEGORIES = rd.Finite(rd.Categorical([[0.7, 0.3, 0, 0], [0.1, 0.2, 0.3, 0.4], [0, 0, 0.5, 0.5]]))
-MIXED = rd.Finite([rd.Uniform(0, 1), rd.Dirac(0.25), rd.Gaussian(0.5, 0.2)])
-
-LEARNERS = {
-    "ftl": rd.FollowTheLeader,
-    "ftl each": partial(rd.FollowTheLeader, start="each"),
-    "optimist": rd.Optimist,
-    "randomist 1.1": rd.Randomist,
-    "randomist 8.1": partial(rd.Randomist, perturbation_scale=8.1),
-    "randomist gaussian": partial(rd.Randomist, perturbation="gaussian", bias_correction=0.5),
-    "ftl optimistic": partial(rd.FollowTheLeader, estimator="optimistic"),
-    "ftl self-normalised": partial(rd.FollowTheLeader, estimator="self-normalised", divergence="empirical"),
-    "optimist computed": partial(rd.Optimist, divergence="mixture", bias_correction="computed"),
-    "randomist optimistic": partial(rd.Randomist, estimator="optimistic", divergence="empirical"),
-    "realist": rd.Realist,
-    "ucb1": rd.UCB1,
-    "phe": rd.PerturbedHistory,
-    "thompson": rd.ThompsonSampling,
-    "gp-ucb": rd.GPUCB,
+MAKERS = problems.SHARING | problems.PER_STEP | problems.BANDITS | problems.BOX_LEARNERS
+SPACES = problems.FINITE | problems.BOXED
+ELSEWHERE = {"gaussians", "rectangle"}  # checked in another process too, and for longer
+MORE_BOX_LEARNERS = {
+    "mcmc paper's b": partial(rd.MCMCRandomist, bias_correction="paper"),
+    "mcmc short": partial(rd.MCMCRandomist, density="one-step", perturbation_scale=0.1, steps=5),
+    "mcmc exact, wide": partial(rd.MCMCRandomist, exact=True, proposal_std=0.4),
+    "mcmc optimistic": partial(rd.MCMCRandomist, estimator="optimistic"),
+    "mcmc self-normalised": partial(rd.MCMCRandomist, density="one-step", estimator="self-normalised"),
+    "grid optimistic": partial(rd.GridOptimist, kappa=3, estimator="optimistic"),
+    "pgpe wild": partial(rd.PGPE, step_size=50.0, batch=7, baseline="none", natural=False),
+    "pois bold": partial(rd.POIS, batch=8, failure_probability=0.95, iterations=3, payoff_bound=0.3),
 }
-LOCATED = {"plane": PLANE, "near-singular": NEAR_SINGULAR}
-SPACES = LOCATED | {"boxes": BOXES, "categories": CATEGORIES, "mixed": MIXED}
-CASES = [(name, space) for name in LEARNERS for space in (LOCATED if name == "gp-ucb" else SPACES)]
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-def test_contract_on_gaussians(name):
-    check_learner(LEARNERS[name], GAUSSIANS)
+@pytest.mark.parametrize(("name", "space"), problems.FINITE_CASES + problems.BOX_CASES)
+def test_contract(name, space):
+    rounds, elsewhere = (60, True) if space in ELSEWHERE else (30, False)
+    check_learner(MAKERS[name], SPACES[space], rounds=rounds, other_process=elsewhere)
 
 
-@pytest.mark.parametrize(("name", "space"), CASES)
-def test_contract_on_other_families(name, space):
-    check_learner(LEARNERS[name], SPACES[space], rounds=30, other_process=False)
+@pytest.mark.parametrize("space", problems.BOXED)
+@pytest.mark.parametrize("name", MORE_BOX_LEARNERS)
+def test_contract_of_more_learners_in_a_box(name, space):
+    check_learner(MORE_BOX_LEARNERS[name], problems.BOXED[space], rounds=30, other_process=False)
+
+
+@pytest.mark.parametrize("space", ["likelihoods-known", "policies"])
+def test_contract_in_another_process_where_mediators_are_told(space):
+    check_learner(rd.Randomist, problems.FINITE[space], rounds=30)
+
+
+@pytest.mark.parametrize("make", [rd.Randomist, rd.UCB1])
+def test_contract_with_loggers_of_likelihoods(make):
+    check_learner(make, rd.Finite.likelihoods(3, loggers=["old", "older"]), rounds=30, other_process=False)
+
+
+@pytest.mark.parametrize("make", [rd.Randomist, rd.UCB1])
+def test_contract_with_loggers_that_are_policies(make):
+    *policies, old = problems.POLICY_LIST
+    check_learner(make, rd.Finite.policies(policies, loggers={"old": old}), rounds=30, other_process=False)
+
+
+def test_a_pending_trial_beside_loggers():
+    """What a pending trial will tell concerns the decisions, not the loggers of the space."""
+    learner = rd.Optimist(problems.LOGGED, first=0, seed=0)
+    learner.tell(learner.ask(), 0.5)
+    trials = [learner.ask() for _ in range(4)]
+    assert all(trial.decision in range(3) for trial in trials)
+    assert len({trial.decision for trial in trials}) > 1
 
 
 def test_every_learner_of_the_table_is_checked():
-    checked = {getattr(make, "func", make) for make in LEARNERS.values()}
-    finite = {cls for cls in rd.LEARNERS.values() if issubclass(cls, rd.FiniteLearner)}
-    assert finite <= checked
+    checked = {getattr(make, "func", make) for make in MAKERS.values()}
+    assert set(rd.LEARNERS.values()) <= checked
 
 
 @dataclass(eq=False, kw_only=True)
@@ -91,12 +104,13 @@ class Unscaled(rd.ThompsonSampling):
 class Careless(rd.UCB1):
     """Breaks atomicity: counts a payoff before it is checked."""
 
-    def tell(self, trial, payoff):
+    def tell(self, trial, payoff, **likelihoods):
         self.failures[-1] = str(payoff)
-        super().tell(trial, payoff)
+        super().tell(trial, payoff, **likelihoods)
 
 
+@pytest.mark.parametrize("space", ["gaussians", "logged", "likelihoods-known"])
 @pytest.mark.parametrize("broken", [Forgetful, Positional, Unscaled, Careless])
-def test_a_broken_learner_is_caught(broken):
+def test_a_broken_learner_is_caught(broken, space):
     with pytest.raises(AssertionError):
-        check_learner(broken, GAUSSIANS, other_process=False)
+        check_learner(broken, problems.FINITE[space], other_process=False)
