@@ -51,7 +51,7 @@ def trespasses(source: str) -> Iterator[tuple[int, str]]:
     """Lines on which a private attribute of somebody else's is read or set, and which one.
 
     An object of a class of the same module is at home, whatever it is called: what counts is that the module defines
-    an attribute of this name. What was imported by name never is.
+    an attribute of this name. What was imported never is; a private module may be, such as `_types`.
     """
     tree = ast.parse(source)
     home, strangers = own_names(tree), imported(tree)
@@ -60,6 +60,11 @@ def trespasses(source: str) -> Iterator[tuple[int, str]]:
             stranger = isinstance(node.value, ast.Name) and node.value.id in strangers
             if stranger or node.attr not in home:
                 yield node.lineno, f"{ast.unparse(node.value)}.{node.attr}"
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            folder = SOURCE.joinpath(*node.module.split("."))
+            for name in (alias.name for alias in node.names):
+                if is_private(name) and not (folder / f"{name}.py").exists():
+                    yield node.lineno, f"{node.module}.{name}"
 
 
 def test_no_module_touches_what_is_private_to_another():
@@ -90,6 +95,8 @@ def test_what_is_allowed_is_a_handful_and_still_there():
         ("class A:\n    def f(self):\n        return self._hidden + super()._other()", []),
         ("class A:\n    def f(self, other):\n        self._x = other._x", []),
         ("def f(x):\n    return x._replace(a=x.__class__)", []),
+        ("from m import _hidden", ["m._hidden"]),
+        ("from randomist import _types", []),
     ],
 )
 def test_a_trespass_is_seen(source, caught):
