@@ -7,7 +7,7 @@ import sys
 
 BENCHMARKS = (
     "startup",
-    *("ask_tell", "control_tasks", "box_learners"),
+    *("ask_tell", "control_tasks", "box_learners", "loading"),
     *("logged_data", "log_intervals", "categorical", "per_decision"),
 )
 

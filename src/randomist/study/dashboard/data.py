@@ -22,6 +22,7 @@ POINTS = 500  # of a curve
 DECISIONS = 400  # of a finite set that are shown
 WORKERS = 200
 PENDING = 100
+LITTLE = -25.0  # log of effective samples; with fewer, a width is too large to be drawn
 WORK = 2e7  # samples times points that a slice of a box may cost
 
 
@@ -104,7 +105,7 @@ def _finite(learner: Learner) -> dict[str, Any]:
         order = np.unique(np.concatenate([best[: DECISIONS // 2], most[: DECISIONS // 2]]))
     points = learner.space.points
     where = None if points is None else [_numbers(point) for point in points[order]]
-    return {"finite": {"decision": order.tolist(), "of": size, "point": where} | _panel(learner, estimates, order)}
+    return {"finite": {"decision": order.tolist(), "of": size, "point": where} | _panel(estimates, order)}
 
 
 def _best(learner: Learner) -> Any:
@@ -132,7 +133,7 @@ def _box(learner: Any, best: Any, dimensions: tuple[int, int]) -> dict[str, Any]
         points = np.tile(centre, (n, 1))
         points[:, k] = np.linspace(low[k], high[k], n)
         estimates = learner.estimate(points.reshape(n, *box.family.decision_shape))
-        lines.append({"x": _numbers(points[:, k])} | _panel(learner, estimates, np.arange(n)))
+        lines.append({"x": _numbers(points[:, k])} | _panel(estimates, np.arange(n)))
     decisions = learner.record.decisions.reshape(learner.told, d)
     played = [_histogram(decisions[:, k], low[k], high[k]) for k in range(d)]
     slices: dict[str, Any] = {"dimension": d, "centre": _numbers(centre), "lines": lines, "played": played}
@@ -143,22 +144,20 @@ def _box(learner: Any, best: Any, dimensions: tuple[int, int]) -> dict[str, Any]
         points = np.tile(centre, (m * m, 1))
         x, y = np.linspace(low[i], high[i], m), np.linspace(low[j], high[j], m)
         points[:, i], points[:, j] = np.tile(x, m), np.repeat(y, m)
-        panel = _panel(learner, learner.estimate(points), np.arange(m * m))
+        panel = _panel(learner.estimate(points), np.arange(m * m))
         slices["plane"] = {"dimensions": [i, j], "x": _numbers(x), "y": _numbers(y)} | {
             name: _rows(panel[name], m) for name in ("value", "effective_samples", "missing")
         }
     return {"box": slices}
 
 
-def _panel(learner: Learner, estimates: Estimates, order: NDArray[np.intp]) -> dict[str, Any]:
-    """What the panels show of some decisions, payoffs in the user's units where they are mapped."""
-    scale = learner._scale
+def _panel(estimates: Estimates, order: NDArray[np.intp]) -> dict[str, Any]:
+    """What the panels show of some decisions, in the payoffs' units."""
+    log_effective = np.asarray(estimates.log_effective_samples)[order]
     value, width = estimates.value[order], np.asarray(estimates.width)[order]
-    known = np.asarray(estimates.log_effective_samples)[order] > -np.inf
-    value = np.where(known, value, np.nan)
     return {
-        "value": _numbers(value / scale._factor + scale._origin),
-        "width": _numbers(np.where(width < 1e6, width, np.inf) / scale._factor),
+        "value": _numbers(np.where(log_effective > -np.inf, value, np.nan)),
+        "width": _numbers(np.where(log_effective > LITTLE, width, np.inf)),
         "effective_samples": _numbers(estimates.effective_samples[order]),
         "plays": estimates.plays[order].tolist(),
         "missing": _numbers(np.clip(1 - estimates.coverage[order], 0.0, 1.0)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from randomist.learners import LEARNERS
 from randomist.study.checks import LONGEST_LEASE, NAME, REASON, TICKET
@@ -15,6 +15,19 @@ Lease = Annotated[float, Field(gt=0, le=LONGEST_LEASE, allow_inf_nan=False, desc
 Point = int | float | list[float]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 MOST_DECISIONS = 1000
+
+
+NAMES: list[JsonValue] = [*LEARNERS]
+
+
+def _known(name: str) -> str:
+    """One of ours: a name that comes over the wire imports nothing."""
+    if name not in NAMES:
+        raise ValueError(f"known learners: {', '.join(map(str, NAMES))}")
+    return name
+
+
+LearnerName = Annotated[str, AfterValidator(_known), Field(json_schema_extra={"enum": NAMES}, examples=["randomist"])]
 
 
 class Model(BaseModel):
@@ -41,7 +54,7 @@ class NewStudy(Model):
     """A learner, a space and settings as in the library."""
 
     name: Name
-    learner: Literal[tuple(LEARNERS)] = Field(examples=["randomist"])  # type: ignore[valid-type]
+    learner: LearnerName
     space: dict[str, JsonValue] = Field(
         examples=[{"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1, 2], "std": 2}}],
         description="kind Finite (family, or families), Box (family, low, high) or Grid (family, low, high, points).",

@@ -139,7 +139,7 @@ def fail(request: Request, name: Name, number: Number, body: models.Fail) -> Any
     "/studies/{name}/estimates", response_model=models.EstimateList, responses=problems(404, 409), dependencies=[READ]
 )
 def estimates(request: Request, name: Name) -> Any:
-    """What the history says about every decision of a finite set; `value` on the [0, 1] scale of `payoff_range`."""
+    """What the history says about every decision of a finite set; values and widths are in the payoffs' units."""
     return _estimates(_study(request, name).estimates())
 
 

@@ -14,6 +14,7 @@ import sqlite3
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,10 +29,7 @@ from randomist.study.storages.sql import schema
 
 BUSY_MS = 200  # SQLite's own wait for a lock
 
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None  # type: ignore[assignment]
+fcntl: Any = import_module("fcntl") if os.name == "posix" else None
 
 T = TypeVar("T")
 Work = Callable[[sa.Connection, int], T]  # the connection, and how often it was tried before
