@@ -121,7 +121,7 @@ def compare(
     learner: Annotated[
         list[str] | None,
         typer.Option(
-            help="A learner, repeatable: `optimist`, `randomist:perturbation_scale=8.1`, module:Class. Default: the paper's."
+            help="A learner, repeatable: `optimist`, `randomist:perturbation_scale=8.1`. Default: the paper's."
         ),
     ] = None,
     rounds: Rounds = 1000,
