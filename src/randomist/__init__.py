@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from randomist.families import LocationScale as LocationScale
     from randomist.families import Mixed as Mixed
     from randomist.families import Uniform as Uniform
-    from randomist.histories.record import Estimates as Estimates
+    from randomist.histories.estimates import Estimates as Estimates
     from randomist.learners import GPUCB as GPUCB
     from randomist.learners import LEARNERS as LEARNERS
     from randomist.learners import PGPE as PGPE
@@ -76,7 +76,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "errors": "RandomistError",
     "families": "Categorical Dirac Family Gaussian LocationScale Mixed Uniform",
-    "histories.record": "Estimates",
+    "histories.estimates": "Estimates",
     "learners": """GPUCB LEARNERS PGPE POIS UCB1 Auto BanditLearner BoxLearner FiniteLearner FollowTheLeader
         GridOptimist Learner MCMCRandomist Optimist PerturbedHistory Prospector Randomist Realist SharedHistoryLearner
         ThompsonSampling Trial load make""",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +17,10 @@ from randomist.families import Family, Gaussian, LocationScale, Mixed, family_fr
 from randomist.families.likelihoods import Likelihoods
 
 if TYPE_CHECKING:
+    from randomist.histories.finite import FiniteHistory
+    from randomist.histories.per_decision import PerDecisionHistory
+    from randomist.importance.divergences import Divergence
+    from randomist.importance.estimators import Estimator
     from randomist.policies.trajectories import PolicyLike
 
 
@@ -154,6 +159,20 @@ class Finite:
         rows = (self.family.log_renyi(np.arange(s, min(s + block, self.size)), every) for s in starts)
         return np.flatnonzero(np.concatenate([np.isinf(row).any(axis=1) for row in rows]))
 
+    def history(
+        self, divergence: type[Divergence], estimator: Estimator, *, nodes: bool = False
+    ) -> FiniteHistory | PerDecisionHistory:
+        """An empty history of this space; with `nodes`, biases can be integrated."""
+        from randomist.histories.finite import FiniteHistory
+        from randomist.histories.per_decision import PerDecisionHistory
+
+        kind = FiniteHistory if self.family.weighted_steps is None else PerDecisionHistory
+        return kind(self, divergence, estimator, nodes=nodes)
+
+    def of_whole_trajectories(self) -> Finite:
+        """The same policies, each trajectory weighted as a whole."""
+        return self._of(self.family.whole(), self.loggers)
+
     def state(self) -> dict[str, Any]:
         state: dict[str, Any] = {"kind": "Finite", "family": self.family.state()}
         return state | ({"loggers": list(self.loggers)} if self.loggers else {})
@@ -167,11 +186,11 @@ class Box:
     2
     """
 
-    family: Any  # a Gaussian, or a LocationScale
+    family: Any  # of one distribution per point: a Gaussian, a LocationScale, or another location family
     low: Array
     high: Array
 
-    def __init__(self, family: Gaussian | LocationScale, low: ArrayLike, high: ArrayLike) -> None:
+    def __init__(self, family: Family, low: ArrayLike, high: ArrayLike) -> None:
         if family.members is not None:
             raise ParameterError("a Box is searched by a family without a mean, such as Gaussian(std=0.15)")
         low, high = (_bound(side, name, family.decision_shape) for side, name in ((low, "low"), (high, "high")))
@@ -182,11 +201,39 @@ class Box:
 
     @property
     def dimension(self) -> int:
-        return max(1, self.low.size)
+        """How many coordinates a point has, without a scale."""
+        return math.prod(self.family.shape)
+
+    @property
+    def corners(self) -> tuple[Array, Array]:
+        """The lowest and the highest point, without scales.  (d,), (d,)"""
+        if isinstance(self.family, LocationScale):
+            return self.family.split(self.low)[0], self.family.split(self.high)[0]
+        return np.ravel(self.low), np.ravel(self.high)
+
+    def to_unit(self, points: Array) -> Array:
+        """Points in coordinates where the box is the unit cube.  (..., d)"""
+        low, high = self.corners
+        return np.asarray((points - low) / (high - low))
+
+    def from_unit(self, points: Array) -> Array:
+        """Undo `to_unit`, for points of the unit cube; never outside of the box.  (..., d)"""
+        low, high = self.corners
+        return np.asarray(np.clip(low + points * (high - low), low, high))
+
+    def history(self) -> Any:
+        """An empty history of this space: a `ScaledHistory` where decisions carry their scale, else a `BoxHistory`."""
+        from randomist.histories.box import BoxHistory
+        from randomist.histories.gaussian import GaussianHistory
+        from randomist.histories.scaled import ScaledHistory
+
+        if isinstance(self.family, LocationScale):
+            return ScaledHistory(self)
+        return GaussianHistory(self) if isinstance(self.family, Gaussian) else BoxHistory(self)
 
     def contains(self, decisions: ArrayLike) -> np.typing.NDArray[np.bool_]:
         """Which decisions lie in the box.  (n,)"""
-        rows = self.family._decision_rows(decisions)
+        rows = self.family.decision_rows(decisions)
         outside = (rows < self.low.reshape(-1)) | (rows > self.high.reshape(-1))
         inside: np.typing.NDArray[np.bool_] = outside.sum(axis=1) == 0
         return inside
@@ -213,10 +260,8 @@ def space_from_state(state: dict[str, Any]) -> Space:
         kind, family = state["kind"], family_from_state(state["family"])
         if kind == "Finite":
             return Finite._of(family, state["loggers"]) if "loggers" in state else Finite(family)
-        if kind == "Box" and isinstance(family, Gaussian | LocationScale):
+        if kind == "Box":
             return Box(family, state["low"], state["high"])
     except (KeyError, TypeError) as error:
         raise StateError(f"no space can be read from {state!r} ({error!r})") from error
-    raise StateError(
-        f"no {kind!r} of a {type(family).__name__} is known; spaces are Finite, Box of Gaussian or LocationScale"
-    )
+    raise StateError(f"no {kind!r} of a {type(family).__name__} is known; spaces are Finite and Box")

@@ -29,6 +29,12 @@ class Family(ABC):
     discrete: ClassVar[bool] = False  # densities are with respect to counting measure, not Lebesgue
     dtype: ClassVar[type] = float  # of a mediator's entries
     drawn: ClassVar[bool] = True  # `ask` draws the mediator; else the environment produces it, and `tell` is given it
+    steps_known: ClassVar[bool] = False  # mediators are trajectories, with `step_divergences` of each
+
+    @property
+    def weighted_steps(self) -> int | None:
+        """How many steps a trajectory has, where each reward is weighted by the actions before it alone."""
+        return None
 
     @property
     def divergences_known(self) -> bool:
@@ -53,6 +59,11 @@ class Family(ABC):
         return self.shape
 
     @property
+    def spread(self) -> Array:
+        """How far mediators lie from the decision of a location family: the unit of a search in a `Box`.  (d,)"""
+        raise ParameterError(f"{type(self).__name__} has no `spread`, so that a Box of it cannot be searched")
+
+    @property
     def points(self) -> Array | None:
         """Where each member lies, where that means something.  (K, d)"""
         return None
@@ -66,6 +77,20 @@ class Family(ABC):
         rng = np.random.default_rng(0)
         draws = np.stack([self.sample(None, rng) for _ in range(NODES)], axis=1)
         return draws, np.full((self.members, NODES), 1.0 / NODES)
+
+    # Of policies over trajectories only.
+
+    def step_divergences(self, mediator: Any) -> Array:
+        """log Π_h d2(π_x(·|s_h) || π_acted(·|s_h)) of every policy x, where `steps_known`.  (S,)"""
+        raise NotImplementedError
+
+    def step_weights(self, steps: int) -> Array:
+        """What each reward counts in the payoff, where there are `weighted_steps`.  (T,)"""
+        raise NotImplementedError
+
+    def whole(self) -> Family:
+        """The same policies with each trajectory weighted as a whole, where there are `weighted_steps`."""
+        raise NotImplementedError
 
     # One decision and one mediator are what a round needs; families override these two where that is much faster.
 
@@ -98,11 +123,11 @@ class Family(ABC):
             raise ParameterError(f"decisions must lie in 0..{self.members - 1}, got {low}..{high}")
         return indices.astype(np.int64, copy=False)
 
-    def _rows(self, values: ArrayLike, name: str = "mediators") -> Array:
+    def mediator_rows(self, values: ArrayLike, name: str = "mediators") -> Array:
         """Mediators (or points) as one row each: (n, d) with d = 1 for scalars."""
         return _as_rows(values, self.shape, name)
 
-    def _decision_rows(self, values: ArrayLike) -> Array:
+    def decision_rows(self, values: ArrayLike) -> Array:
         """Decisions of a family without members as one row each.  (n, size of a decision)"""
         return _as_rows(values, self.decision_shape, "decisions")
 
@@ -114,13 +139,13 @@ def _as_rows(values: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
     return array.reshape(-1, shape[0] if shape else 1)
 
 
-def low_discrepancy(dimension: int) -> Array:
-    """NODES points that fill the unit cube evenly, none on its border; the same ones every time.  (NODES, d)"""
+def low_discrepancy(dimension: int, count: int = NODES) -> Array:
+    """Points that fill the unit cube evenly, none on its border; the same ones every time.  (count, d)"""
     if dimension == 1:
-        return (np.arange(NODES)[:, None] + 0.5) / NODES
+        return (np.arange(count)[:, None] + 0.5) / count
     from scipy.stats import qmc  # slow to import, seldom needed
 
-    cube: Array = qmc.Sobol(dimension, scramble=True, seed=0).random(NODES)
+    cube: Array = qmc.Sobol(dimension, scramble=True, seed=0).random(count)
     return np.clip(cube, 2.0**-33, 1 - 2.0**-33)
 
 

@@ -90,7 +90,7 @@ class Categorical(Family):
 
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
         log_mass = self._log_mass if decisions is None else self._log_mass[self._indices(decisions)]
-        z = self._rows(mediators)[:, 0]
+        z = self.mediator_rows(mediators)[:, 0]
         nothing = self._log_mass.shape[1] - 1
         categories = np.where((z >= 0) & (z < nothing) & (z == np.floor(z)), z, nothing).astype(np.int64)
         return log_mass[:, categories]

@@ -51,7 +51,7 @@ class Dirac(Family):
         return self._points(decisions).reshape(-1, *self.shape).copy()
 
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
-        return np.where(_equal(self._points(decisions), self._rows(mediators)), 0.0, -np.inf)
+        return np.where(_equal(self._points(decisions), self.mediator_rows(mediators)), 0.0, -np.inf)
 
     def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:
         check_order(order)

@@ -17,6 +17,9 @@ from randomist.errors import EmptySpaceError, ParameterError, ShapeError
 from randomist.families._special import log1p_minus
 from randomist.families.base import NODES, Family, check_order, low_discrepancy
 
+MOST_NODES, MOST_NODES_EACH = 2**16, 2**11  # for integrals in several dimensions: of all members, and of one
+NEIGHBOURS = 24  # members towards which nodes are drawn
+
 
 @dataclass(frozen=True, eq=False)
 class Gaussian(Family):
@@ -71,8 +74,12 @@ class Gaussian(Family):
 
     def at(self, points: ArrayLike) -> Gaussian:
         """The finite family with a member at each point: this location family, restricted."""
-        means = self._rows(points, "points")
+        means = self.mediator_rows(points, "points")
         return Gaussian(means[:, 0] if self.shape == () else means, self.std)
+
+    @property
+    def spread(self) -> Array:
+        return self.std
 
     @property
     def points(self) -> Array | None:
@@ -84,7 +91,7 @@ class Gaussian(Family):
 
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
         mean, std, log_scale = self._parameters(decisions)
-        density: Array = _log_density(mean, std, log_scale, self._rows(mediators))
+        density: Array = _log_density(mean, std, log_scale, self.mediator_rows(mediators))
         return density
 
     def draw(self, decision: Any, rng: np.random.Generator) -> Any:
@@ -113,22 +120,43 @@ class Gaussian(Family):
         return total
 
     def nodes(self) -> tuple[Array, Array]:
-        """In one dimension the trapezoidal rule over ±12 std, which sees far tails; in more, low-discrepancy draws."""
+        """In one dimension the trapezoidal rule over ±12 std, which sees far tails; in more, draws of a mixture.
+
+        Its parts are p_x itself and the densities in proportion to p_x²/p_j of the members j that are nearest to x:
+        these are Gaussian, and where p_x/p_j, whose mean is d2(p_x || p_j), has its mass.
+        """
         mean, std, _ = self._parameters(None)
         if mean.shape[1] == 1:
             unit = np.linspace(-12.0, 12.0, NODES)[:, None]
             weights = np.exp(-0.5 * unit[:, 0] ** 2)
-        else:
-            unit, weights = ndtri(low_discrepancy(mean.shape[1])), np.ones(NODES)
-        points = (mean[:, None, :] + std[:, None, :] * unit).reshape(len(mean), NODES, *self.shape)
-        return points, np.tile(weights / weights.sum(), (len(mean), 1))
+            points = (mean[:, None, :] + std[:, None, :] * unit).reshape(len(mean), NODES, *self.shape)
+            return points, np.tile(weights / weights.sum(), (len(mean), 1))
+        count = int(np.clip(2 ** math.floor(math.log2(MOST_NODES / len(mean))), NODES, MOST_NODES_EACH))
+        cube, divergence = low_discrepancy(mean.shape[1] + 1, count), self.log_renyi(None, None)
+        drawn = [self._tilted_draws(k, divergence[k], cube) for k in range(len(mean))]
+        points, all_weights = (np.array(parts) for parts in zip(*drawn, strict=True))
+        return points.reshape(len(mean), count, *self.shape), all_weights
+
+    def _tilted_draws(self, k: int, divergence: Array, cube: Array) -> tuple[Array, Array]:
+        """Draws around member k, and their weights under it.  (K,), (L, 1 + d) -> (L, d), (L,)"""
+        mean, std, _ = self._parameters(None)
+        near = np.argsort(divergence, kind="stable")[: NEIGHBOURS + 1]
+        near = near[np.isfinite(divergence[near])]  # k itself comes first, or another one that equals it
+        precision = 2 / std[k] ** 2 - 1 / std[near] ** 2  # of p_k²/p_j  (n, d)
+        centre = (2 * mean[k] / std[k] ** 2 - mean[near] / std[near] ** 2) / precision
+        part = np.minimum((cube[:, 0] * len(near)).astype(np.int64), len(near) - 1)
+        spread = 1 / np.sqrt(precision)
+        points = centre[part] + spread[part] * ndtri(cube[:, 1:])
+        tilted = Gaussian(centre, spread).log_density(None, points)  # (n, L)
+        log_weight = self.log_density([k], points)[0] - np.logaddexp.reduce(tilted, axis=0) + math.log(len(near))
+        return points, np.exp(log_weight) / len(cube)
 
     def _parameters(self, decisions: ArrayLike | None) -> tuple[Array, Array, Array]:
         """Means (n, d), stds (n or 1, d) and log peaks (n or 1,) of the decisions."""
         if self._mean is None:
             if decisions is None:
                 raise ParameterError("a Gaussian without a mean has no list of members; name the decisions")
-            return self._rows(decisions, "decisions"), self._std, self._log_scale
+            return self.mediator_rows(decisions, "decisions"), self._std, self._log_scale
         if decisions is None:
             return self._mean, self._std, self._log_scale
         k = self._indices(decisions)

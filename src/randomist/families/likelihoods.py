@@ -57,7 +57,7 @@ class Likelihoods(Family):
         """Nothing: the environment will say."""
 
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
-        return self._rows(mediators)[:, self._indices(decisions)].T
+        return self.mediator_rows(mediators)[:, self._indices(decisions)].T
 
     def log_densities(self, mediator: Any) -> Array:
         return np.asarray(mediator)

@@ -48,6 +48,15 @@ class LocationScale(Family):
     def decision_shape(self) -> tuple[int, ...]:
         return (self._unit.size + 1,)
 
+    def split(self, decisions: ArrayLike) -> tuple[Array, Array]:
+        """Points and scales of decisions, of one or of many.  (..., d + 1) -> (..., d), (...)"""
+        rows = np.asarray(decisions, dtype=np.float64)
+        return rows[..., :-1], rows[..., -1]
+
+    def join(self, points: ArrayLike, scales: ArrayLike) -> Array:
+        """Undo `split`.  (..., d), (...) -> (..., d + 1)"""
+        return np.concatenate([np.asarray(points, np.float64), np.asarray(scales, np.float64)[..., None]], axis=-1)
+
     def sample(self, decisions: ArrayLike | None, rng: np.random.Generator) -> Array:
         point, std = self._parameters(decisions)
         return (point + std * rng.standard_normal(point.shape)).reshape(-1, *self.shape)
@@ -55,7 +64,7 @@ class LocationScale(Family):
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
         point, std = self._parameters(decisions)
         log_peak = -np.log(std).sum(axis=1) - 0.5 * math.log(2 * math.pi) * std.shape[1]
-        density: Array = _log_density(point, std, log_peak, self._rows(mediators))
+        density: Array = _log_density(point, std, log_peak, self.mediator_rows(mediators))
         return density
 
     def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:
@@ -73,7 +82,7 @@ class LocationScale(Family):
         """Points (n, d) and stds (n, d) of the decisions."""
         if decisions is None:
             raise ParameterError("a LocationScale has no list of members; name the decisions")
-        rows = self._decision_rows(decisions)
+        rows = self.decision_rows(decisions)
         if not (rows[:, -1] > 0).all():
             raise ParameterError(f"the scale, the last entry of a decision, must be > 0, got {rows[:, -1].min()}")
         return np.ascontiguousarray(rows[:, :-1]), rows[:, -1:] * self._unit

@@ -91,7 +91,7 @@ class Mixed(Family):
         return out
 
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
-        z = self._rows(mediators).reshape(-1, *self.shape)
+        z = self.mediator_rows(mediators).reshape(-1, *self.shape)
         if len(self._groups) == 1:
             return self._groups[0].log_density(decisions, z)
         out = np.empty((self.members, len(z)))

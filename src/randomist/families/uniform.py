@@ -74,7 +74,7 @@ class Uniform(Family):
 
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
         low, high, log_height = self._parameters(decisions)
-        density: Array = _log_density(low, high, log_height, self._rows(mediators))
+        density: Array = _log_density(low, high, log_height, self.mediator_rows(mediators))
         return density
 
     def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:

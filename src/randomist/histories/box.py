@@ -3,114 +3,137 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from randomist._types import Array
-from randomist.histories.finite import Estimates
-from randomist.importance import continuum
-from randomist.importance.kernels import LOG_HUGE
-from randomist.spaces import Box
+from randomist.histories.estimates import Estimates
+from randomist.histories.growing import Growing
+from randomist.importance.estimators import Estimator
+from randomist.importance.passes.numba import LOG_HUGE
 
+if TYPE_CHECKING:
+    from randomist.spaces import Box
 
-class Growing:
-    """Rows that double when they run out, so that an append costs O(1) on average; `rows` is what is used."""
-
-    def __init__(self, *shape: int) -> None:
-        self.array = np.empty((64, *shape))
-        self.used = 0
-
-    def append(self, row: Any) -> None:
-        if self.used == len(self.array):
-            grown = np.empty((2 * self.used, *self.array.shape[1:]))
-            grown[: self.used] = self.array
-            self.array = grown
-        self.array[self.used] = row
-        self.used += 1
-
-    @property
-    def rows(self) -> Array:
-        return self.array[: self.used]
-
-    def copy(self) -> Growing:
-        other = Growing()
-        other.array, other.used = self.array.copy(), self.used
-        return other
+ENTRIES = 2**17  # weights that are made at once
 
 
 class BoxHistory:
-    """Everything in units of the std. A decision that is played again right away is counted, not stored again.
+    """Samples of any location family. A decision that is played again right away is counted, not stored again.
 
-    Telling costs O(t d), an estimate O(t d) per decision.
+    Points are in units of the family's `spread`. Telling costs t densities, an estimate t densities per decision, made
+    a few decisions at a time: memory is O(t).
     """
 
     def __init__(self, space: Box) -> None:
         self.space = space
-        self.std = np.broadcast_to(space.family.std, space.family.shape).reshape(-1)
+        self.spread = np.broadcast_to(space.family.spread, space.family.shape).reshape(-1)
         self.decisions = Growing(space.dimension)  # distinct, in order
         self.plays = Growing()
         self.mediators = Growing(space.dimension)
         self.payoffs = Growing()  # in [0, 1]
         self.log_mixture = Growing()  # log Σ_j p_{x_j}(z_i)
+        self._totals: dict[bytes, int] = {}  # how often each decision was played
 
     def __len__(self) -> int:
         return self.payoffs.used
 
+    # Samples come in.
+
     def append(self, decision: ArrayLike, mediator: ArrayLike, payoff: float) -> None:
         """One more sample, payoff in [0, 1]."""
         self._count(decision)
-        at = self.decisions.used - 1
-        continuum.add_play(self.mediators.array, self.log_mixture.array, len(self), self.decisions.array, at)
-        self.mediators.append(np.ravel(mediator) / self.std)
+        self._add_play()
+        self.mediators.append(np.ravel(mediator) / self.spread)
         self.payoffs.append(payoff)
-        self.log_mixture.append(
-            continuum.mixture_at(
-                self.mediators.array, len(self) - 1, self.decisions.array, self.plays.array, self.decisions.used
-            )
-        )
+        self.log_mixture.append(self._mixture_of_last())
 
     def fantasised(self, pending: Iterable[tuple[Any, Any]], payoff: float) -> BoxHistory:
-        """A copy in which these decisions drew these mediators and were paid this: O(t d) each."""
-        other = BoxHistory(self.space)
+        """A copy in which these decisions drew these mediators and were paid this."""
+        other = type(self)(self.space)
         for name in ("decisions", "plays", "mediators", "payoffs", "log_mixture"):
             setattr(other, name, getattr(self, name).copy())
         for decision, mediator in pending:
             other.append(decision, mediator, payoff)
         return other
 
-    def scaled(self, decisions: ArrayLike) -> Array:
-        """Decisions in units of the std.  (n, d)"""
-        return np.ascontiguousarray(self.space.family._rows(decisions, "decisions") / self.std)
+    def replace_payoffs(self, payoffs: Array) -> None:
+        """Other payoffs in [0, 1], in the order in which they were told."""
+        self.payoffs.rows[:] = payoffs
 
-    def estimate(self, decisions: ArrayLike, term: float) -> Estimates:
-        """TMIS at any decisions, with `term` for α log t."""
-        points = self.scaled(decisions)
+    # Estimates.
+
+    def scaled(self, decisions: ArrayLike) -> Array:
+        """Decisions in units of the spread.  (n, d)"""
+        return np.ascontiguousarray(self.space.family.mediator_rows(decisions, "decisions") / self.spread)
+
+    def estimate(self, points: Array, term: float, estimator: Estimator) -> Estimates:
+        """At points in units of the spread, with `term` for α log t; on the [0, 1] scale.  (n, d)"""
         if not len(self):
-            nothing, unknown = np.zeros(len(points)), np.full(len(points), np.inf)
-            return Estimates(nothing, nothing, unknown, unknown, nothing.astype(np.int64), nothing, -unknown)
-        value, log_effective, coverage = continuum.estimate_at(points, term, self.arrays())
+            return Estimates.nothing(len(points))
+        value, log_effective, coverage = self.sums(points, term, estimator)
         log_term = math.log(term)
         threshold = len(self) * np.exp(np.minimum(-0.5 * (log_effective + log_term), LOG_HUGE))
         width = np.exp(np.minimum(0.5 * (log_term - log_effective), LOG_HUGE))
-        same = (points[:, None, :] == self.decisions.rows[None, :, :]).all(axis=2)  # (n, distinct)
-        plays = (same @ self.plays.rows).astype(np.int64)
+        plays = np.array([self._totals.get(_name(point), 0) for point in points], np.int64)
         effective = np.maximum(np.exp(log_effective), plays)
         return Estimates(value, effective, threshold, width, plays, coverage, log_effective)
 
-    def arrays(self) -> continuum.Samples:
-        """What the kernels take."""
-        return (
-            self.mediators.array,
-            self.log_mixture.array,
-            self.payoffs.array,
-            len(self),
-            self.decisions.array,
-            self.plays.array,
-            self.decisions.used,
-        )
+    def sums(self, points: Array, term: float, estimator: Estimator) -> tuple[Array, Array, Array]:
+        """The value, log η and coverage at every point, of a history that is not empty.  (n, d) -> (n,), (n,), (n,)"""
+        parts = []
+        for some in self._portions(points):
+            log_effective = self._log_effective(some)
+            cut = np.exp(np.minimum(-0.5 * (log_effective + math.log(term)), LOG_HUGE))[:, None]  # M/m
+            weights = np.exp(np.minimum(self._log_weights(some), LOG_HUGE))  # ω/m  (n, t)
+            truncated, payoffs = np.minimum(weights, cut), self.payoffs.rows
+            coverage = truncated.sum(axis=1)
+            gained = truncated @ payoffs
+            if not estimator.of_sums:
+                gained = estimator.gains(weights, cut, payoffs).sum(axis=1)
+            parts.append((estimator.combine(gained, coverage), log_effective, coverage))
+        value, log_effective, coverage = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        return value, log_effective, coverage
+
+    def _portions(self, points: Array) -> Iterator[Array]:
+        size = max(1, ENTRIES // len(self))
+        return (points[i : i + size] for i in range(0, len(points), size))
+
+    # Densities, in units of the spread: a constant factor of all of them is left out.
+
+    def _log_weights(self, points: Array) -> Array:
+        """log of p_x(z_i) / Σ_j p_{x_j}(z_i).  (n, d) -> (n, t)"""
+        return np.asarray(self._log_density(points, self.mediators.rows) - self.log_mixture.rows)
+
+    def _log_effective(self, points: Array) -> Array:
+        """log η = log Σ_j T_j / d2(p_x || p_{x_j}).  (n, d) -> (n,)"""
+        played = self._user(self.decisions.rows)
+        divergence = self.space.family.log_renyi(self._user(points), played)
+        log_effective: Array = np.logaddexp.reduce(np.log(self.plays.rows) - divergence, axis=1)
+        return log_effective
+
+    def _add_play(self) -> None:
+        """One more play of the last decision, at all samples so far."""
+        if len(self):
+            rows = self.log_mixture.rows
+            rows[:] = np.logaddexp(rows, self._log_density(self.decisions.rows[-1:], self.mediators.rows)[0])
+
+    def _mixture_of_last(self) -> float:
+        """log Σ_j T_j p_{x_j} at the last sample."""
+        log_density = self._log_density(self.decisions.rows, self.mediators.rows[-1:])[:, 0]
+        return float(np.logaddexp.reduce(np.log(self.plays.rows) + log_density))
+
+    def _log_density(self, points: Array, mediators: Array) -> Array:
+        return np.asarray(self.space.family.log_density(self._user(points), self._user(mediators)))
+
+    def _user(self, points: Array) -> NDArray[Any]:
+        """Points in the user's units, of the family's shape."""
+        return np.asarray(points * self.spread).reshape(-1, *self.space.family.shape)
+
+    # Save and load.
 
     def state(self) -> dict[str, Any]:
         """The one cache that depends on the order of additions; the rest follows from the record."""
@@ -119,14 +142,19 @@ class BoxHistory:
     def append_again(self, decision: ArrayLike, mediator: ArrayLike, payoff: float, log_mixture: float) -> None:
         """A sample of a saved history, with what was known of it in the end: O(d)."""
         self._count(decision)
-        self.mediators.append(np.ravel(mediator) / self.std)
+        self.mediators.append(np.ravel(mediator) / self.spread)
         self.payoffs.append(payoff)
         self.log_mixture.append(log_mixture)
 
     def _count(self, decision: ArrayLike) -> None:
-        point = np.ravel(decision) / self.std
+        point = np.ravel(decision) / self.spread
+        self._totals[_name(point)] = self._totals.get(_name(point), 0) + 1
         if self.decisions.used and np.array_equal(self.decisions.rows[-1], point):
             self.plays.rows[-1] += 1
         else:
             self.decisions.append(point)
             self.plays.append(1.0)
+
+
+def _name(point: Array) -> bytes:
+    return bytes((point + 0.0).tobytes())  # -0.0 is 0.0

@@ -7,105 +7,112 @@ Weights of short beginnings vary less than those of whole trajectories, whose va
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from randomist._types import Array, Indices
-from randomist.histories.finite import Divergence, Estimates, SharedHistory
-from randomist.importance import estimators
-from randomist.policies.trajectories import Policies
-from randomist.spaces import Finite
+from randomist.errors import ParameterError
+from randomist.histories.estimates import Estimates
+from randomist.histories.finite import FiniteHistory
+from randomist.importance.divergences import Divergence
+from randomist.importance.estimators import Estimator
+from randomist.importance.estimators.paper import Paper
+from randomist.importance.estimators.self_normalised import SelfNormalised
 
-_BLOCK = 512  # samples per block of each step
+if TYPE_CHECKING:
+    from randomist.spaces import Finite
+
+BLOCK = 512  # samples per block of each step
 
 
-class PerDecisionHistory(SharedHistory):
-    """One history per step; sums over them are the estimates.
+class PerDecisionHistory:
+    """One history per step; sums over them are the estimates. It offers what `FiniteHistory` does, but for logs.
 
     With c_h the share of step h in the largest payoff, the standard deviation of a sum is at most the sum of standard
     deviations: so 1/√η = Σ c_h/√η_h, and likewise for width and threshold.
     """
 
-    def __init__(self, space: Finite, *, nodes: bool = False, steps: bool = False, block_size: int = _BLOCK) -> None:
-        assert isinstance(space.family, Policies)
-        assert not nodes
-        self.space, self.nodes, self.steps, self.atoms = space, None, None, None
-        inner = Finite._of(space.family.whole(), space.loggers)
-        self.parts = [SharedHistory(inner, steps=steps, block_size=block_size) for _ in range(space.family.shape[0])]
-        weights = space.family.step_weights(len(self.parts))
+    def __init__(
+        self, space: Finite, divergence: type[Divergence], estimator: Estimator, *, nodes: bool = False
+    ) -> None:
+        if not estimator.of_sums:
+            raise ParameterError(
+                f"the {estimator.name} estimator is no sum over steps; take another one, or weights='trajectory'"
+            )
+        self.space, self.estimator = space, estimator
+        whole = space.of_whole_trajectories()
+        assert space.family.weighted_steps is not None
+        weights = space.family.step_weights(space.family.weighted_steps)
+        self.steps = [FiniteHistory(whole, divergence, Paper(), size=BLOCK) for _ in weights]
         self.shares = weights / weights.sum()  # c_h
-        self.factor = 1.0  # of the map from payoffs to [0, 1]; the learner keeps it
         self._last: list[Estimates] = []
 
     @property
-    def plays(self) -> Indices:  # type: ignore[override]
-        return self.parts[0].plays
+    def plays(self) -> Indices:
+        return self.steps[0].plays
 
     def __len__(self) -> int:
-        return len(self.parts[0])
+        return len(self.steps[0])
 
-    def append(self, decision: int, mediator: Any, payoff: float) -> None:
-        """A trajectory: its step h earned factor g_h r_h, and c_h of what the map to [0, 1] adds.  O(H (K + t))"""
-        earned = self.factor * mediator[:, -1]
+    def append(self, source: int, mediator: Any, payoff: float, factor: float = 1.0) -> None:
+        """A trajectory: step h earned factor g_h r_h, and c_h of what the map to [0, 1] adds.  O(H K)
+
+        `factor` is what that map multiplies payoffs with.
+        """
+        earned = factor * mediator[:, -1]
         earned = earned + self.shares * (payoff - earned.sum())
-        for part, row, y in zip(self.parts, mediator[:, :-1], earned.tolist(), strict=True):
-            part.append(decision, row, y)
+        for step, row, y in zip(self.steps, mediator[:, :-1], earned.tolist(), strict=True):
+            step.append(source, row, y)
 
-    def estimate(self, confidence: float, divergence: Divergence = "harmonic") -> Estimates:
-        self._last = [part.estimate(confidence, divergence) for part in self.parts]
+    def extend(self, sources: Indices, mediators: NDArray[Any], payoffs: Array, factor: float = 1.0) -> None:
+        for source, mediator, payoff in zip(sources.tolist(), mediators, payoffs.tolist(), strict=True):
+            self.append(source, mediator, payoff, factor)
+
+    def add_plays(self, times: Indices) -> None:
+        raise ParameterError("a log has no steps to weight one by one; take weights='trajectory' to absorb it")
+
+    def add_counted(self, source: int, log_density: Array, payoff: float) -> None:
+        self.add_plays(np.zeros(0, np.int64))
+
+    def estimate(self, confidence: float) -> Estimates:
+        self._last = [step.estimate(confidence) for step in self.steps]
         value = np.sum([step.value for step in self._last], axis=0)
         log_effective = np.array([step.log_effective_samples for step in self._last])  # (H, K)
         known = (log_effective > -np.inf).all(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             log_root = np.logaddexp.reduce(np.log(self.shares)[:, None] - 0.5 * log_effective, axis=0)
         log_eta = np.where(known, -2 * np.where(known, log_root, 0.0), -np.inf)
-        return Estimates(
-            value,
-            np.exp(log_eta),
-            self._shared("threshold"),
-            self._shared("width"),
-            self.plays[: self.space.size].copy(),
-            self._shared("coverage"),
-            log_eta,
-        )
+        coverage = self._shared("coverage")
+        value = self.estimator.combine(value, coverage)
+        if self.estimator.unknown is not None:
+            value = np.where(known, value, self.estimator.unknown)
+        threshold, width = self._shared("threshold"), self._shared("width")
+        plays = self.plays[: self.space.size].copy()
+        return Estimates(value, np.exp(log_eta), threshold, width, plays, coverage, log_eta)
 
     def standard_error(self, mean: Array, estimates: Estimates) -> Array:
         """At most: the sum of the steps' own.  (K,) -> (K,)"""
         total = np.zeros(self.space.size)
-        for part, step in zip(self.parts, self._last, strict=True):
-            own = estimators.self_normalised(step.value, step.coverage)
-            total += part.standard_error(own, step)
+        for history, step in zip(self.steps, self._last, strict=True):
+            own = SelfNormalised().combine(step.value, step.coverage)
+            total += history.standard_error(own, step)
         return total
 
-    def replace_payoffs(self, payoffs: Array) -> None:
-        """All are counted: see `rescale`."""
+    def truncated_mass(self, threshold: Array) -> Array:
+        raise ParameterError('bias_correction="computed" needs a family to integrate under, which trajectories lack')
 
-    def rescale(self, factor: float, shift: float) -> None:
-        for part, share in zip(self.parts, self.shares.tolist(), strict=True):
-            part.rescale(factor, share * shift)
+    def rescale(self, factor: float, shift: float, payoffs: Array | None) -> None:
+        for step, share in zip(self.steps, self.shares.tolist(), strict=True):
+            step.rescale(factor, share * shift, None)
 
     def state(self) -> dict[str, Any]:
-        return {"steps": [part.state() for part in self.parts]}
+        return {"steps": [step.state() for step in self.steps]}
 
-    @classmethod
-    def restore(
-        cls,
-        space: Finite,
-        decisions: Indices,
-        mediators: NDArray[Any],
-        payoffs: Array,
-        caches: dict[str, Any],
-        **settings: Any,
-    ) -> PerDecisionHistory:
-        history = cls(space)
-        inner = history.parts[0].space
-        history.parts = [
-            SharedHistory.restore(inner, decisions, mediators, payoffs, step, block_size=_BLOCK)
-            for step in caches["steps"]
-        ]
-        return history
+    def restore(self, state: dict[str, Any], sources: Indices, mediators: NDArray[Any], payoffs: Array) -> None:
+        for step, saved in zip(self.steps, state["steps"], strict=True):
+            step.restore(saved, sources, mediators, payoffs)
 
     def _shared(self, name: str) -> Array:
         """Σ_h c_h of a field of the steps' estimates.  (K,)"""

@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from randomist._compiled import compiled
 from randomist._types import Array
-from randomist.importance.continuum import Samples
-from randomist.importance.kernels import LOG_HUGE
+from randomist.importance.continuum import Samples, exponents
+from randomist.importance.passes.numba import LOG_HUGE
 
 
 class Surface(NamedTuple):
@@ -32,11 +31,11 @@ class Surface(NamedTuple):
 def optimistic_at(points: Array, term: float, samples: Samples) -> Surface:
     """value⁺ at n points: O(n t d).  (n, d)"""
     mediators, log_mixture, payoffs, told, decisions, plays, used = samples
-    shares = np.exp(_exponents(points, decisions, used, 1.0, np.zeros(used))) * plays[:used]
+    shares = np.exp(exponents(points, decisions, used, 1.0, np.zeros(used))) * plays[:used]
     effective = np.maximum(shares.sum(axis=1), 1e-300)  # where all decisions are far, no weight reaches the cut
     shares /= effective[:, None]
     cut = np.exp(np.minimum(-0.5 * (np.log(effective) + math.log(term)), LOG_HUGE))
-    weights = np.exp(_exponents(points, mediators, told, 0.5, log_mixture))
+    weights = np.exp(exponents(points, mediators, told, 0.5, log_mixture))
     np.minimum(weights, cut[:, None], out=weights)
     return Surface(1.0 - weights @ (1.0 - payoffs[:told]), cut, weights, shares)
 
@@ -67,18 +66,3 @@ def climb(candidates: Array, lengths: Array, low: Array, high: Array, term: floa
         if values[k] > surface.value[best]:
             return np.asarray(line[k])
     return np.asarray(candidates[best])
-
-
-@compiled(fastmath=True)
-def _exponents(points: Array, rows: Array, used: int, rate: float, shift: Array) -> Array:
-    """-rate |row_i - point_k|² - shift_i.  (n, used)"""
-    n, d = points.shape
-    out = np.empty((n, used))
-    for k in range(n):
-        for i in range(used):
-            total = 0.0
-            for j in range(d):
-                difference = rows[i, j] - points[k, j]
-                total += difference * difference
-            out[k, i] = -rate * total - shift[i]
-    return out

@@ -7,16 +7,25 @@ constant that cancels in every ratio, and D_2(p_x || p_x') = |x - x'|².
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from randomist._compiled import compiled
 from randomist._types import Array
-from randomist.importance.kernels import LOG_HUGE, WILD
+from randomist.importance.passes.numba import FAR, LOG_HUGE
 
-# What a history hands to kernels: mediators, log mixture, payoffs and how many; distinct decisions, plays and how many.
-Samples: TypeAlias = tuple[Array, Array, Array, int, Array, Array, int]
+
+class Samples(NamedTuple):
+    """What a history hands to kernels."""
+
+    mediators: Array
+    log_mixture: Array  # log Σ_j p_{x_j}(z_i)
+    payoffs: Array
+    told: int
+    decisions: Array  # distinct
+    plays: Array
+    used: int  # distinct decisions
 
 
 @compiled
@@ -70,7 +79,7 @@ def log_effective_at(points: Array, n: int, samples: Samples) -> float:
     for j in range(used):
         distance = squared_distance(points, n, decisions, j)
         nearest = min(nearest, distance)
-        if distance < WILD:
+        if distance < FAR:
             total += plays[j] * math.exp(-distance)
     if total > 1e-250:
         return math.log(total)
@@ -90,7 +99,7 @@ def sums_at(points: Array, n: int, cut: float, samples: Samples) -> tuple[float,
     log_cut = math.log(cut)
     for i in range(told):
         log_weight = -0.5 * squared_distance(mediators, i, points, n) - log_mixture[i]
-        if log_weight > -WILD:
+        if log_weight > -FAR:
             weight = cut if log_weight >= log_cut else math.exp(log_weight)
             coverage += weight
             value += weight * payoffs[i]
@@ -103,19 +112,6 @@ def cut_at(log_effective: float, term: float) -> float:
     return math.exp(min(-0.5 * (log_effective + math.log(term)), LOG_HUGE))
 
 
-PAPER, OPTIMISTIC, SELF_NORMALISED = range(3)  # what becomes of the truncated sums
-
-
-@compiled
-def combined(kind: int, coverage: float, value: float) -> float:
-    """J̌, value⁺ = 1 - (coverage - J̌), or J̌/coverage (`estimators`), of one decision."""
-    if kind == OPTIMISTIC:
-        return 1.0 - (coverage - value)
-    if kind == SELF_NORMALISED:
-        return value / coverage if coverage > 0.0 else 0.0
-    return value
-
-
 @compiled
 def estimate_at(points: Array, term: float, samples: Samples) -> tuple[Array, Array, Array]:
     """J̌, log η and coverage at every point, of a history that is not empty: O(n t d).  (n, d) -> (n,), (n,), (n,)"""
@@ -125,3 +121,27 @@ def estimate_at(points: Array, term: float, samples: Samples) -> tuple[Array, Ar
         log_effective[k] = log_effective_at(points, k, samples)
         coverage[k], value[k] = sums_at(points, k, cut_at(log_effective[k], term), samples)
     return value, log_effective, coverage
+
+
+@compiled
+def log_effective(points: Array, samples: Samples) -> Array:
+    """log η at every point.  (n, d) -> (n,)"""
+    out = np.empty(points.shape[0])
+    for k in range(points.shape[0]):
+        out[k] = log_effective_at(points, k, samples)
+    return out
+
+
+@compiled(fastmath=True)
+def exponents(points: Array, rows: Array, used: int, rate: float, shift: Array) -> Array:
+    """-rate |row_i - point_k|² - shift_i.  (n, used)"""
+    n, d = points.shape
+    out = np.empty((n, used))
+    for k in range(n):
+        for i in range(used):
+            total = 0.0
+            for j in range(d):
+                difference = rows[i, j] - points[k, j]
+                total += difference * difference
+            out[k, i] = -rate * total - shift[i]
+    return out

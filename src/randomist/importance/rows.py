@@ -1,6 +1,7 @@
 """Ratios of a growing set of decisions to a growing set of samples: what lets a box learner estimate many decisions.
 
-The same layout and the same pass as a finite set's history, with rows added as decisions are.
+The same layout and the same pass as a finite set's columns, with rows added as decisions are. Ratios are kept for as
+many decisions as `MOST_KEPT` has room for; those of the others are computed again for each estimate.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import numpy as np
 
 from randomist._compiled import compiled
 from randomist._types import Array
-from randomist.importance import kernels
 from randomist.importance.continuum import Samples, squared_distance
-from randomist.importance.kernels import WILD
+from randomist.importance.passes import numba as passes
+from randomist.importance.passes.numba import FAR
+
+MOST_KEPT = 2**23  # ratios: 64 MiB
+BUFFER = 2**17  # ratios that are made at once where they are not kept
 
 
 class Rows:
@@ -24,96 +28,102 @@ class Rows:
 
     def __init__(self, dimension: int, rows: int = 64, samples: int = 64) -> None:
         self.points = np.empty((rows, dimension))
-        self.effective = np.zeros(rows)
-        self.log_effective = np.full(rows, -np.inf)
-        self.ratios = np.empty((rows, samples))
+        self.eta = np.empty((2, rows))
+        self.ratios = np.empty((min(rows, max(1, MOST_KEPT // samples)), samples))
         self.own = np.empty(samples)  # |z_i - x_i|²/2
         self.used = 0  # rows
         self.told = 0  # samples
 
-    def add_decision(self, point: Array, mediators: Array, decisions: Array, plays: Array, distinct: int) -> None:
+    @property
+    def kept(self) -> int:
+        """How many decisions have their ratios kept."""
+        return min(self.used, len(self.ratios))
+
+    def add_decision(self, point: Array, samples: Samples) -> None:
         """One more row: a decision that is to be estimated from all samples so far."""
         if self.used == len(self.points):
             self._grow(2 * self.used, self.ratios.shape[1])
         self.points[self.used] = point
-        _fill_row(
-            *(self.points, self.used, self.ratios, self.own, mediators, self.told),
-            *(decisions, plays, distinct, self.effective, self.log_effective),
-        )
+        _sum_effective(self.points, self.used, samples.decisions, samples.plays, samples.used, self.eta)
+        if self.used < len(self.ratios):
+            _fill(self.points, self.used, self.used + 1, self.own, samples.mediators, self.told, self.ratios, 0)
         self.used += 1
 
-    def add_sample(self, mediators: Array, i: int, decisions: Array, played: int) -> None:
-        """One more sample, number i, drawn from decision number `played`."""
+    def add_sample(self, samples: Samples) -> None:
+        """One more sample, the last one told, drawn from the last decision."""
         if self.told == self.ratios.shape[1]:
             self._grow(len(self.points), 2 * self.told)
-        self.own[i] = 0.5 * squared_distance(mediators, i, decisions, played)
+        i, played = self.told, samples.used - 1
+        self.own[i] = 0.5 * squared_distance(samples.mediators, i, samples.decisions, played)
         _fill_column(
-            *(self.points, self.used, self.ratios, self.own, mediators, i, decisions, played),
-            *(self.effective, self.log_effective),
-        )
+            self.points, self.used, self.kept, self.ratios, self.own, samples.mediators, i, samples.decisions, played,
+            self.eta,
+        )  # fmt: skip
         self.told += 1
 
     def replaced(self, points: Array, samples: Samples) -> Rows:
         """Other decisions for the same samples."""
-        mediators, _, _, _, decisions, plays, distinct = samples
         rows = Rows(self.points.shape[1], len(points), self.ratios.shape[1])
         rows.own, rows.told = self.own, self.told
         for point in points:
-            rows.add_decision(point, mediators, decisions, plays, distinct)
+            rows.add_decision(point, samples)
         return rows
 
-    def estimate(self, term: float, log_mixture: Array, payoffs: Array) -> Array:
-        """The table of `kernels.estimate`, one column per row of this.  (7, n)"""
-        inverse = np.exp(-self.own[: self.told] - log_mixture[: self.told])
-        n = self.used
-        return kernels.estimate(
-            self.effective[:n], self.log_effective[:n], term, self.told, self.ratios[:n], inverse, payoffs, self.told
-        )
+    def estimate(self, term: float, samples: Samples) -> Array:
+        """The table of `passes.estimate`, one column per row of this.  (7, n)"""
+        n, t, kept = self.used, self.told, self.kept
+        mixture = np.exp(-self.own[:t] - samples.log_mixture[:t])  # 1/D_i
+        table = np.empty((7, n))
+        passes.begin_estimate(self.eta[:, :n], term, t, table)
+        passes.add_sums(self.ratios[:kept], mixture, samples.payoffs, t, table[:, :kept])
+        size = max(4, BUFFER // max(t, 1))
+        buffer = np.empty((size, t)) if kept < n else self.ratios
+        for first in range(kept, n, size):
+            last = min(first + size, n)
+            _fill(self.points, first, last, self.own, samples.mediators, t, buffer, first)
+            passes.add_sums(buffer[: last - first], mixture, samples.payoffs, t, table[:, first:last])
+        return table
 
     def _grow(self, rows: int, samples: int) -> None:
         grown = Rows(self.points.shape[1], rows, samples)
         n, t = self.used, self.told
-        grown.points[:n], grown.effective[:n] = self.points[:n], self.effective[:n]
-        grown.log_effective[:n], grown.own[:t] = self.log_effective[:n], self.own[:t]
-        grown.ratios[:n, :t] = self.ratios[:n, :t]
-        self.points, self.effective, self.log_effective = grown.points, grown.effective, grown.log_effective
-        self.ratios, self.own = grown.ratios, grown.own
+        kept = min(self.kept, len(grown.ratios))
+        grown.points[:n], grown.eta[:, :n], grown.own[:t] = self.points[:n], self.eta[:, :n], self.own[:t]
+        grown.ratios[:kept, :t] = self.ratios[:kept, :t]
+        self.points, self.eta, self.ratios, self.own = grown.points, grown.eta, grown.ratios, grown.own
 
 
 @compiled
-def _fill_row(
-    points: Array,
-    row: int,
-    ratios: Array,
-    own: Array,
-    mediators: Array,
-    told: int,
-    decisions: Array,
-    plays: Array,
-    distinct: int,
-    effective: Array,
-    log_effective: Array,
-) -> None:
-    for i in range(told):
-        ratios[row, i] = math.exp(min(own[i] - 0.5 * squared_distance(mediators, i, points, row), WILD))
-    effective[row], log_effective[row] = 0.0, -math.inf
+def _sum_effective(points: Array, row: int, decisions: Array, plays: Array, distinct: int, eta: Array) -> None:
+    eta[0, row], eta[1, row] = 0.0, -math.inf
     for j in range(distinct):
-        kernels.add_effective(effective, log_effective, row, plays[j], squared_distance(points, row, decisions, j))
+        passes.add_term(eta, row, plays[j], squared_distance(points, row, decisions, j))
+
+
+@compiled
+def _fill(
+    points: Array, first: int, last: int, own: Array, mediators: Array, told: int, out: Array, start: int
+) -> None:
+    """The ratios of some rows; row `start` is the first one of `out`."""
+    for row in range(first, last):
+        for i in range(told):
+            out[row - start, i] = math.exp(min(own[i] - 0.5 * squared_distance(mediators, i, points, row), FAR))
 
 
 @compiled
 def _fill_column(
     points: Array,
     used: int,
+    kept: int,
     ratios: Array,
     own: Array,
     mediators: Array,
     i: int,
     decisions: Array,
     played: int,
-    effective: Array,
-    log_effective: Array,
+    eta: Array,
 ) -> None:
     for row in range(used):
-        ratios[row, i] = math.exp(min(own[i] - 0.5 * squared_distance(mediators, i, points, row), WILD))
-        kernels.add_effective(effective, log_effective, row, 1.0, squared_distance(points, row, decisions, played))
+        if row < kept:
+            ratios[row, i] = math.exp(min(own[i] - 0.5 * squared_distance(mediators, i, points, row), FAR))
+        passes.add_term(eta, row, 1.0, squared_distance(points, row, decisions, played))

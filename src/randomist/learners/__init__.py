@@ -10,20 +10,21 @@ if TYPE_CHECKING:
     from randomist.learners.base import Trial as Trial
     from randomist.learners.box.auto import Auto as Auto
     from randomist.learners.box.base import BoxLearner as BoxLearner
+    from randomist.learners.box.base import FixedStdLearner as FixedStdLearner
     from randomist.learners.box.grid_optimist import GridOptimist as GridOptimist
     from randomist.learners.box.mcmc_randomist import MCMCRandomist as MCMCRandomist
     from randomist.learners.box.pgpe import PGPE as PGPE
     from randomist.learners.box.pois import POIS as POIS
     from randomist.learners.box.prospector import Prospector as Prospector
-    from randomist.learners.finite.base import BanditLearner as BanditLearner
+    from randomist.learners.finite.bandit import BanditLearner as BanditLearner
     from randomist.learners.finite.base import FiniteLearner as FiniteLearner
-    from randomist.learners.finite.base import SharedHistoryLearner as SharedHistoryLearner
     from randomist.learners.finite.ftl import FollowTheLeader as FollowTheLeader
     from randomist.learners.finite.gp_ucb import GPUCB as GPUCB
     from randomist.learners.finite.optimist import Optimist as Optimist
     from randomist.learners.finite.phe import PerturbedHistory as PerturbedHistory
     from randomist.learners.finite.randomist import Randomist as Randomist
     from randomist.learners.finite.realist import Realist as Realist
+    from randomist.learners.finite.sharing import SharedHistoryLearner as SharedHistoryLearner
     from randomist.learners.finite.thompson import ThompsonSampling as ThompsonSampling
     from randomist.learners.finite.ucb1 import UCB1 as UCB1
     from randomist.learners.states import load as load
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
 HOMES = {
     **dict.fromkeys(("Learner", "Trial"), "randomist.learners.base"),
     "load": "randomist.learners.states",
-    **dict.fromkeys(("BanditLearner", "FiniteLearner", "SharedHistoryLearner"), "randomist.learners.finite.base"),
-    "BoxLearner": "randomist.learners.box.base",
+    "FiniteLearner": "randomist.learners.finite.base",
+    "BanditLearner": "randomist.learners.finite.bandit",
+    "SharedHistoryLearner": "randomist.learners.finite.sharing",
+    **dict.fromkeys(("BoxLearner", "FixedStdLearner"), "randomist.learners.box.base"),
     **{entry.class_name: entry.place.partition(":")[0] for entry in TABLE.values()},
 }
 __all__ = ["LEARNERS", "make", *HOMES]

@@ -1,27 +1,34 @@
-"""The protocol of every learner: ask for a trial, tell its payoff, save and load."""
+"""The protocol of every learner: ask for a trial, tell its payoff; propose and commit; save.
+
+What an ask changes is small and replaced as a whole: the generators, the next id, and the position of a search, which
+is a frozen record (`Search` of the learner). So `propose` can compute trials and leave the learner as it was.
+"""
 
 from __future__ import annotations
 
 import math
+import secrets
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, Literal, NamedTuple, overload
 
 import numpy as np
 
+from randomist._checks import whole_number
 from randomist._types import Array
 from randomist.errors import (
     ClosedTrialError,
     ParameterError,
-    RandomistError,
     StateError,
     UnknownTrialError,
 )
-from randomist.histories.finite import Record
+from randomist.histories.record import Record
 from randomist.learners.payoffs import PayoffScale, number
-from randomist.spaces import Finite, Space, space_from_state
+from randomist.learners.registry import name_of
+from randomist.spaces import Finite, Space
 
-FORMAT = 1  # of the saved state
+FORMAT = 2  # of the saved state; `states` reads the earlier ones
 
 
 class Trial(NamedTuple):
@@ -30,6 +37,22 @@ class Trial(NamedTuple):
     id: int
     decision: Any  # an index of a Finite space, a point of a Box
     mediator: Any  # a number, or an array of shape (d,); None where the environment produces it
+
+
+class Asking(NamedTuple):
+    """What asks change in a learner, besides the trials that are pending."""
+
+    next_id: int
+    generators: tuple[Mapping[str, Any], Mapping[str, Any]]  # states: what decides, and what draws mediators
+    search: Any
+
+
+class Proposal(NamedTuple):
+    """Trials that a learner would ask next. Nothing has changed until `commit`."""
+
+    trials: tuple[Trial, ...]
+    searches: tuple[dict[str, Any] | None, ...]  # what each ask leaves of the search, as plain data
+    asking: Asking
 
 
 @dataclass(eq=False)
@@ -49,19 +72,14 @@ class Learner(ABC):
     seed: int | None = 0
 
     learns_range: ClassVar[bool] = False  # whether the range of payoffs is better learned than taken from the task
-    asks_change: ClassVar[tuple[str, ...]] = ()  # attributes that an ask may change, beside the tickets
-    registry: ClassVar[dict[str, type[Learner]]] = {}
-
-    def __init_subclass__(cls) -> None:
-        Learner.registry[cls.__name__] = cls  # the last one of a name, so that a module can be reloaded
+    Search: ClassVar[type | None] = None  # a frozen dataclass: where the learner's search is, replaced by each ask
 
     def __post_init__(self) -> None:
         self._check_settings()
-        if self.seed is None:
-            self.seed = int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]  # a run that cannot be named cannot be repeated
-        decision_seed, mediator_seed = np.random.SeedSequence(self.seed).spawn(2)
-        self._rng = np.random.default_rng(decision_seed)  # what the learner draws to decide
-        self._mediator_rng = np.random.default_rng(mediator_seed)  # what the family draws
+        # The seed in use: a run that cannot be named cannot be repeated.
+        self.entropy = self.seed if self.seed is not None else secrets.randbits(128)
+        self._rng, self._mediator_rng = _generators(self.entropy)  # what the learner draws, and what the family does
+        self.search: Any = None
         family, finite = self.space.family, isinstance(self.space, Finite)
         self._drawn = family.drawn  # whether `ask` draws the mediator
         self.record = Record(
@@ -102,17 +120,59 @@ class Learner(ABC):
         """
         if batch is None:
             return self._ask(self._decide())
-        if not isinstance(batch, int | np.integer) or batch < 1:
-            raise ParameterError(f"batch must be a whole number >= 1, got {batch!r}; leave it out for a single trial")
+        whole_number(batch, "batch")
         if one_decision:
             decision = self._decide()
             return [self._ask(decision) for _ in range(batch)]
         return [self._ask(self._decide()) for _ in range(batch)]
 
+    def propose(self, n: int = 1, *, streams: Sequence[tuple[int, ...]] | None = None) -> Proposal:
+        """The next `n` trials and what asking them would change; the learner stays as it is until `commit`.
+
+        `streams` gives each trial random numbers of its own: spawn keys of the learner's seed, one per trial.
+        """
+        before, trials, searches = self._asking(), list[Trial](), list[dict[str, Any] | None]()
+        try:
+            for i in range(whole_number(n, "n")):
+                if streams is not None:
+                    self._rng, self._mediator_rng = _generators(self.entropy, streams[i])
+                trials.append(self._ask(self._decide()))
+                searches.append(self.search_state())
+            return Proposal(tuple(trials), tuple(searches), self._asking())
+        finally:
+            for trial in trials:
+                del self._pending[trial.id]
+            self._resume(before)
+
+    def commit(self, proposal: Proposal) -> None:
+        """Ask the trials of a proposal, the last one that was made."""
+        if not proposal.trials or proposal.trials[0].id != self._next_id:
+            raise ParameterError(
+                f"the proposal begins with trial {[t.id for t in proposal.trials][:1]}, and this learner is at "
+                f"{self._next_id}; propose again"
+            )
+        self._pending.update((trial.id, trial) for trial in proposal.trials)
+        self._resume(proposal.asking)
+
+    def adopt(self, trial: Trial, search: dict[str, Any] | None = None) -> None:
+        """A trial that was asked elsewhere enters as if this learner had asked it.
+
+        `search` is what that ask left of the search (`Proposal.searches`); None leaves the search as it is.
+        """
+        self._pending[trial.id] = trial
+        self._next_id = max(self._next_id, trial.id + 1)
+        if search is not None:
+            self.resume_search(search)
+
     def tell(self, trial: Trial | int, payoff: float) -> None:
         """The payoff of an asked trial, in the user's units; in any order, each trial once."""
         ticket = self._ticket(trial)
         self._tell(ticket, ticket.mediator, payoff)
+
+    def tell_all(self, trials: Sequence[Trial | int], payoffs: Sequence[float]) -> None:
+        """Many trials told at once, in this order: the same as one by one, in one pass where the learner can."""
+        for trial, payoff in zip(trials, payoffs, strict=True):
+            self.tell(trial, payoff)
 
     def fail(self, trial: Trial | int, reason: str = "") -> None:
         """An asked trial that will never be answered: it leaves no trace in the estimates."""
@@ -124,6 +184,9 @@ class Learner(ABC):
     def pending(self) -> list[Trial]:
         """Asked, neither told nor failed."""
         return list(self._pending.values())
+
+    def is_pending(self, id_: int) -> bool:
+        return id_ in self._pending
 
     @property
     def clipped(self) -> int:
@@ -142,9 +205,10 @@ class Learner(ABC):
         pending = self.pending
         return {
             "format": FORMAT,
-            "learner": type(self).__name__,
+            "learner": name_of(type(self)),
             "space": self.space.state(),
             "settings": {f.name: getattr(self, f.name) for f in fields(self) if f.name != "space"},
+            "entropy": self.entropy,
             "record": self.record.state(),
             "pending": {
                 "ids": np.array([trial.id for trial in pending], np.int64),
@@ -161,15 +225,41 @@ class Learner(ABC):
                 "decision": self._rng.bit_generator.state,
                 "mediator": self._mediator_rng.bit_generator.state,
             },
+            "search": self.search_state(),
             "caches": self._caches(),
         }
+
+    def search_state(self) -> dict[str, Any] | None:
+        """Where the search is, as plain data; None where the learner has none, or has not begun."""
+        return None if self.search is None else {f.name: getattr(self.search, f.name) for f in fields(self.search)}
+
+    def resume_search(self, state: dict[str, Any] | None) -> None:
+        """Undo `search_state`."""
+        self.search = None if state is None else self.check_search(state)
+
+    def check_search(self, state: Any) -> Any:
+        """The search that plain data describes; refused where that is not of this learner."""
+        if self.Search is None:
+            raise StateError(f"{type(self).__name__} has no search to resume, got {state!r:.80}")
+        names = [f.name for f in fields(self.Search)]
+        if not isinstance(state, dict) or set(state) != set(names):
+            raise StateError(f"a search of {type(self).__name__} has {', '.join(names)}; got {state!r:.80}")
+        d = math.prod(self.space.family.shape)
+        for name, value in state.items():
+            if not isinstance(value, np.ndarray | int | float) or not np.isfinite(value).all():
+                raise StateError(f"{name} must be finite, got {value!r:.80}")
+            if np.shape(value) not in ((), (d,)):
+                raise StateError(f"{name} must be a number or have shape ({d},), got {np.shape(value)}")
+        return self.Search(**state)
 
     def _caches(self) -> dict[str, Any]:
         """What the subclass adds to the state."""
         return {}
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Undo `state` on a fresh learner; a subclass rebuilds its caches after calling this."""
+        self.entropy = int(state["entropy"])
+        self.resume_search(state["search"])
         self.record.restore(state["record"])
         if self._scale.running:
             payoffs = [self.record.payoffs] if self.record.keep and len(self.record) else []
@@ -204,15 +294,14 @@ class Learner(ABC):
         self.record.append(ticket.decision, mediator, value)
         del self._pending[ticket.id]
 
-    def _adopt(self, trial: Trial, marks: dict[str, Any] | None = None) -> None:
-        """A trial that another process asked of the same study enters as if this learner had asked it.
+    def _asking(self) -> Asking:
+        states = self._rng.bit_generator.state, self._mediator_rng.bit_generator.state
+        return Asking(self._next_id, states, self.search)
 
-        `marks` is what that ask left in `asks_change`.
-        """
-        self._pending[trial.id] = trial
-        self._next_id = max(self._next_id, trial.id + 1)
-        for name, value in (marks or {}).items():
-            setattr(self, name, value)
+    def _resume(self, asking: Asking) -> None:
+        self._next_id, (decision, mediator), self.search = asking
+        self._rng.bit_generator.state = decision
+        self._mediator_rng.bit_generator.state = mediator
 
     def _ticket(self, trial: Trial | int) -> Trial:
         if type(trial) is Trial and type(trial.id) is int and self._pending.get(trial.id) is trial:
@@ -252,29 +341,14 @@ class Learner(ABC):
             raise ParameterError(
                 f"confidence must be a number > 1 (2 in the paper's experiments), got {self.confidence}"
             )
-        if self.seed is not None and (not isinstance(self.seed, int | np.integer) or self.seed < 0):
-            raise ParameterError(
-                f"seed must be a whole number >= 0, or None for one from the system, got {self.seed!r}"
-            )
+        if self.seed is not None:
+            whole_number(self.seed, "seed", 0, ", or None for one from the system")
 
 
-def load(state: dict[str, Any]) -> Learner:
-    """The learner that `state()` described; it goes on bit for bit as the saved one would have."""
-    try:
-        if state["format"] != FORMAT:
-            raise StateError(f"state has format {state['format']!r}, this version reads {FORMAT}")
-        cls = Learner.registry.get(state["learner"])
-        if cls is None:
-            raise StateError(f"unknown learner {state['learner']!r}; import the module that defines it first")
-        learner = cls(space_from_state(state["space"]), **state["settings"])
-        learner._restore(state)
-    except KeyError as error:
-        raise StateError(f"state lacks the entry {error}; pass what `learner.state()` returned") from error
-    except (TypeError, ValueError, AttributeError, IndexError) as error:
-        if isinstance(error, RandomistError):
-            raise
-        raise StateError(f"state does not describe a learner: {error}; pass what `learner.state()` returned") from error
-    return learner
+def _generators(entropy: int, key: tuple[int, ...] = ()) -> tuple[np.random.Generator, np.random.Generator]:
+    """Two streams of a seed: what the learner draws to decide, and what the family draws."""
+    decision, mediator = np.random.SeedSequence(entropy, spawn_key=key).spawn(2)
+    return np.random.default_rng(decision), np.random.default_rng(mediator)
 
 
 def _plain(value: Any) -> Any:

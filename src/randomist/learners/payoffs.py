@@ -9,6 +9,7 @@ import numpy as np
 
 from randomist._types import Array
 from randomist.errors import ParameterError, PayoffError, PayoffOutOfRangeError, ShapeError
+from randomist.histories.estimates import Estimates
 
 
 class PayoffScale:
@@ -50,6 +51,10 @@ class PayoffScale:
     def units(self, payoffs: Array) -> Array:
         """Recorded payoffs, one by one as `unit` maps them."""
         return (np.clip(payoffs, self.low, self.high) - self._origin) * self._factor
+
+    def to_user(self, estimates: Estimates) -> Estimates:
+        """Estimates on the [0, 1] scale, in the user's units."""
+        return estimates.scaled(self._origin, 1.0 / self._factor)
 
     def widen(self, low: float, high: float) -> tuple[float, float]:
         """Let a running range include these payoffs; what was mapped to y is now mapped to factor y + shift."""

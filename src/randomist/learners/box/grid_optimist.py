@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from randomist._checks import number, probability
 from randomist._types import Array
 from randomist.errors import ParameterError
-from randomist.importance import kernels
+from randomist.histories.gaussian import GaussianHistory
+from randomist.importance.passes.numba import COVERAGE, LOG_EFFECTIVE, VALUE, WIDTH
+from randomist.importance.perturbation import choose
 from randomist.importance.rows import Rows
-from randomist.learners.box.base import BoxLearner
-from randomist.learners.settings import check_positive
+from randomist.learners.box.base import FixedStdLearner
 
 BERNSTEIN = math.sqrt(2) + 4 / 3  # bias plus Bernstein; Papini et al.'s code has sqrt(2) + 1/3
 
@@ -25,7 +27,7 @@ def points_per_dimension(rounds: int, kappa: float) -> int:
 
 
 @dataclass(eq=False, kw_only=True)
-class GridOptimist(BoxLearner):
+class GridOptimist(FixedStdLearner):
     """Play the grid point with the largest optimistic estimate; the grid has ⌈t^(1/κ)⌉ points per dimension.
 
     Larger `kappa` is coarser. `failure_probability` is δ, `bonus` the factor of sqrt(d2 log(1/δ_t) / t). Points lie in
@@ -41,13 +43,13 @@ class GridOptimist(BoxLearner):
     max_points: int = 20_000
 
     def __post_init__(self) -> None:
-        check_positive(self.bonus, "bonus")
+        number(self.bonus, "bonus", above=0)
         if not self.kappa >= 1:
             raise ParameterError(f"kappa must be >= 1 (2, 3 or 4 in the paper), got {self.kappa}")
-        if not 0 < self.failure_probability < 1:
-            raise ParameterError(f"failure_probability must lie in (0, 1), got {self.failure_probability}")
+        probability(self.failure_probability, "failure_probability")
         super().__post_init__()
-        self._rows = Rows(self.space.dimension)
+        fast = self._estimator.of_sums and isinstance(self.history, GaussianHistory)
+        self._rows = Rows(self.space.dimension) if fast else None
         self._regrid(1)
 
     @property
@@ -69,15 +71,22 @@ class GridOptimist(BoxLearner):
             )
         if not self.told:
             return self._point(self._grid[0] if self.first is None else self.first)
-        table = self._rows.estimate(self._term(), self.history.log_mixture.array, self.history.payoffs.array)
-        value = self._combined(table[kernels.VALUE], table[kernels.COVERAGE])
-        index = value + self.bonus * table[kernels.WIDTH]
-        return self._point(self._grid[kernels.choose(index, table[kernels.LOG_EFFECTIVE], self._rng.random())])
+        value, width, log_effective = self._estimated()
+        index = value + self.bonus * width
+        return self._point(self._grid[choose(index, log_effective, self._rng.random())])
 
-    def _follow(self, sample: int) -> None:
-        history = self.history
-        self._rows.add_sample(history.mediators.array, sample, history.decisions.array, history.decisions.used - 1)
-        per_dimension = points_per_dimension(sample + 2, self.kappa)  # of the next round
+    def _estimated(self) -> tuple[Array, Array, Array]:
+        """Values, widths and log η of the grid.  (τ^d,) each"""
+        if self._rows is None:
+            found = self.history.estimate(self._grid / self.history.spread, self._term(), self._estimator)
+            return found.value, found.width, found.log_effective_samples
+        table = self._rows.estimate(self._term(), self.history.arrays())
+        return self._estimator.combine(table[VALUE], table[COVERAGE]), table[WIDTH], table[LOG_EFFECTIVE]
+
+    def _follow(self) -> None:
+        if self._rows is not None:
+            self._rows.add_sample(self.history.arrays())
+        per_dimension = points_per_dimension(len(self.history) + 1, self.kappa)  # of the next round
         if self._per_dimension < per_dimension and per_dimension**self.space.dimension <= self.max_points:
             self._regrid(per_dimension)
 
@@ -86,6 +95,7 @@ class GridOptimist(BoxLearner):
         self._per_dimension = per_dimension
         middles = (np.arange(per_dimension) + 0.5) / per_dimension
         mesh = np.stack([axis.ravel() for axis in np.meshgrid(*[middles] * d, indexing="ij")], axis=1)  # (τ^d, d)
-        low, high = np.ravel(self.space.low), np.ravel(self.space.high)
+        low, high = self.space.corners
         self._grid = low + mesh * (high - low)
-        self._rows = self._rows.replaced(self._grid / self.history.std, self.history.arrays())
+        if self._rows is not None:
+            self._rows = self._rows.replaced(self._grid / self.history.spread, self.history.arrays())

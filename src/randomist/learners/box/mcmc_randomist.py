@@ -8,26 +8,35 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from randomist._checks import finite_array
-from randomist._types import Array
+from randomist._checks import choice, finite_array, number, whole_number
+from randomist._types import Array, Flags
 from randomist.errors import ParameterError
-from randomist.importance import kernels
-from randomist.importance.chains import Accepted, full_chain, one_step_chain
+from randomist.histories.gaussian import GaussianHistory
+from randomist.importance.chains import all_perturbed, metropolis, perturbed
 from randomist.importance.coins import TABLE
+from randomist.importance.passes.numba import COVERAGE, LOG_EFFECTIVE, VALUE
+from randomist.importance.perturbed import log_at_most, log_direct_density, log_tabulated_density, tabulate
 from randomist.importance.rows import Rows
-from randomist.learners.box.base import BoxLearner
-from randomist.learners.settings import bias_factor, check_scale
+from randomist.learners.box.base import FixedStdLearner
+from randomist.learners.settings import bias_factor
+
+
+@dataclass(frozen=True, eq=False)
+class Position:
+    """Where the next chain starts."""
+
+    current: Array  # the decision that was asked last  (d,)
 
 
 class Chain(NamedTuple):
     """The Metropolis path of one round, in the user's units; the last point was played."""
 
     points: Array  # (steps + 1, d)
-    accepted: Accepted  # (steps,)
+    accepted: Flags  # (steps,)
 
 
 @dataclass(eq=False, kw_only=True)
-class MCMCRandomist(BoxLearner):
+class MCMCRandomist(FixedStdLearner):
     """Each round, a Metropolis chain from the decision played last towards the largest perturbed estimate.
 
     `density="full"` is g†, against all played decisions, by the tabulated product of their distribution functions
@@ -46,79 +55,79 @@ class MCMCRandomist(BoxLearner):
     proposal_std: Any = None
     exact: bool = False
 
-    asks_change: ClassVar[tuple[str, ...]] = ("_current",)
+    Search: ClassVar[type] = Position
 
     def __post_init__(self) -> None:
-        if self.density not in ("full", "one-step"):
-            raise ParameterError(f'density must be "full" or "one-step", got {self.density!r}')
-        if not isinstance(self.steps, int | np.integer) or self.steps < 1:
-            raise ParameterError(f"steps must be a whole number >= 1, got {self.steps!r}")
-        check_scale(self.perturbation_scale)
-        self._bias = bias_factor(self.bias_correction)
+        choice(self.density, ("full", "one-step"), "density")
+        whole_number(self.steps, "steps")
+        number(self.perturbation_scale, "perturbation_scale", least=0)
         super().__post_init__()
-        std = self.history.std if self.proposal_std is None else finite_array(self.proposal_std, "proposal_std")
+        bias = bias_factor(self.bias_correction, self._estimator)
+        if bias is None:
+            raise ParameterError(f'bias_correction must be "paper" or a number >= 0, got {self.bias_correction!r}')
+        self._bias = bias
+        spread = self.history.spread
+        std = spread if self.proposal_std is None else finite_array(self.proposal_std, "proposal_std")
         if not (std > 0).all() or std.ndim > 1 or std.size not in (1, self.space.dimension):
             raise ParameterError(f"proposal_std must be > 0, a number or one per dimension, got {self.proposal_std}")
-        self._proposal = np.broadcast_to(std, self.history.std.shape) / self.history.std  # in units of the std
-        self._bounds = np.ravel(self.space.low) / self.history.std, np.ravel(self.space.high) / self.history.std
-        self._rows = Rows(self.space.dimension)  # of the played decisions, for the full density
-        self._current: Array | None = None  # the decision that was asked last, where the next chain starts
+        self._proposal = np.broadcast_to(std, spread.shape) / spread  # in units of the spread
+        self._bounds = self._scaled_corners()
+        fast = self.density == "full" and self._estimator.of_sums and isinstance(self.history, GaussianHistory)
+        self._rows = Rows(self.space.dimension) if fast else None  # of the played decisions, for the full density
         self.chain: Chain | None = None
 
     def _decide(self) -> Any:
-        if self._current is None:
-            self._current = self._first()
+        if self.search is None:
+            self.search = Position(self._first())
         else:
             normals = self._rng.standard_normal((self.steps, self.space.dimension)) * self._proposal
-            path, accepted = self._walk(self._current / self.history.std, normals, self._rng.random(self.steps))
-            inside = np.clip(
-                path * self.history.std, np.ravel(self.space.low), np.ravel(self.space.high)
-            )  # but for an ulp
-            self.chain = Chain(inside, accepted)
+            start = self.search.current / self.history.spread
+            path, accepted = self._walk(start, normals, self._rng.random(self.steps))
+            self.chain = Chain(self._inside(path * self.history.spread), accepted)
             if accepted.any():
-                self._current = self.chain.points[-1]
-        return self._point(self._current)
+                self.search = Position(self.chain.points[-1])
+        return self._point(self.search.current)
 
-    def _walk(self, start: Array, normals: Array, uniforms: Array) -> tuple[Array, Accepted]:
-        """A chain in units of the std."""
-        history = self.history
+    def _walk(self, start: Array, normals: Array, uniforms: Array) -> tuple[Array, Flags]:
+        """A chain in units of the spread."""
+        chain = start, normals, uniforms, *self._bounds
         if not self.told:  # nothing is known of any decision: all of the box is equally likely
-            return _free_walk(start, normals, *self._bounds)
-        a, term = self.perturbation_scale, self._term()
-        given = (start, normals, uniforms, *self._bounds, a, self._bias, term, history.arrays(), self._kind)
+            return metropolis(*chain, lambda point: None, lambda here, there: (0.0, 0.0))
+        a, b, term = self.perturbation_scale, self._bias, self._term()
         coins = TABLE.upto(math.ceil(a * self.told) + 1)
+
+        def look(point: Array) -> Any:
+            """The perturbed estimate at a point."""
+            value, log_effective, _ = self.history.sums(point[None], term, self._estimator)
+            return perturbed(value[0], log_effective[0], a, b, term)
+
         if self.density == "one-step":
-            return one_step_chain(*given, coins)
-        played = self._rows.estimate(term, history.log_mixture.array, history.payoffs.array)
-        values = self._combined(played[kernels.VALUE], played[kernels.COVERAGE])
-        log_effective = played[kernels.LOG_EFFECTIVE]
-        return full_chain(*given, values, log_effective, self.exact, coins)
+            return metropolis(
+                *chain, look, lambda here, there: (log_at_most(coins, here, there), log_at_most(coins, there, here))
+            )
+        values, log_effective = self._played(term)
+        centers, flips = all_perturbed(values, log_effective, a, b, term)
+        rivals = (centers, log_effective, flips, self.history.plays.rows)
+        if self.exact:
+            density = lambda point: log_direct_density(coins, look(point), rivals)  # noqa: E731
+        else:
+            grid = tabulate(coins, rivals)
+            density = lambda point: log_tabulated_density(coins, look(point), rivals, grid)  # noqa: E731
+        return metropolis(*chain, density, lambda here, there: (there, here))
 
-    def _follow(self, sample: int) -> None:
+    def _played(self, term: float) -> tuple[Array, Array]:
+        """Values and log η of the distinct played decisions.  (n,), (n,)"""
+        if self._rows is None:
+            value, log_effective, _ = self.history.sums(self.history.decisions.rows, term, self._estimator)
+            return value, log_effective
+        table = self._rows.estimate(term, self.history.arrays())
+        return self._estimator.combine(table[VALUE], table[COVERAGE]), table[LOG_EFFECTIVE]
+
+    def _follow(self) -> None:
         """The rows of the played decisions learn of a told sample, and of its decision if it is a new one."""
-        if self.density != "full":
+        if self._rows is None:
             return
-        history, rows = self.history, self._rows
-        decisions, plays, played = history.decisions.array, history.plays.array, history.decisions.used - 1
-        rows.add_sample(history.mediators.array, sample, decisions, played)
-        if rows.used < history.decisions.used:
-            rows.add_decision(decisions[played], history.mediators.array, decisions, plays, history.decisions.used)
-
-    def _caches(self) -> dict[str, Any]:
-        current = None if self._current is None else self._current.copy()
-        return super()._caches() | {"current": current}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
-        current = state["caches"]["current"]
-        self._current = None if current is None else np.array(current)
-
-
-def _free_walk(start: Array, normals: Array, low: Array, high: Array) -> tuple[Array, Accepted]:
-    """A chain over a constant density: every proposal inside the box is accepted."""
-    path, accepted = [start], np.zeros(len(normals), np.bool_)
-    for step, normal in enumerate(normals):
-        proposal = path[-1] + normal
-        accepted[step] = bool(((low <= proposal) & (proposal <= high)).all())
-        path.append(proposal if accepted[step] else path[-1])
-    return np.array(path), accepted
+        samples = self.history.arrays()
+        self._rows.add_sample(samples)
+        if self._rows.used < samples.used:
+            self._rows.add_decision(samples.decisions[samples.used - 1], samples)

@@ -12,11 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from randomist._checks import choice, flag, number, whole_number
 from randomist._types import Array
 from randomist.errors import ParameterError
+from randomist.histories.gaussian import GaussianHistory
 from randomist.learners.base import Trial
-from randomist.learners.box.base import BoxLearner
-from randomist.learners.settings import check_positive
+from randomist.learners.box.base import FixedStdLearner
 
 
 def gradient(
@@ -36,7 +37,7 @@ def gradient(
 
 
 @dataclass(eq=False, kw_only=True)
-class BatchLearner(BoxLearner):
+class BatchLearner(FixedStdLearner):
     """Plays the mean of its hyperpolicy, and moves it each time that `batch` payoffs have been told.
 
     Each episode of a batch is a round. Trials are drawn at the mean of the moment when they are asked, however many are
@@ -48,6 +49,11 @@ class BatchLearner(BoxLearner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not isinstance(self.history, GaussianHistory):
+            raise ParameterError(
+                f"{type(self).__name__} follows gradients of Gaussians, got a Box of "
+                f"{type(self.space.family).__name__}; take MCMCRandomist or GridOptimist"
+            )
         self._mean = self._first()  # of the hyperpolicy  (d,)
 
     @property
@@ -65,21 +71,16 @@ class BatchLearner(BoxLearner):
             rows, last = self.space.family._rows, slice(self.told - self.batch, self.told)
             decisions, mediators = rows(self.record.decisions[last]), rows(self.record.mediators[last])
             mean = self._improved(decisions, mediators, self.history.payoffs.rows[last].copy())
-            self._mean = np.clip(mean, np.ravel(self.space.low), np.ravel(self.space.high))
+            self._mean = self._inside(mean)
 
     def _decide(self) -> Any:
         return self.mean
 
-    def _check_batch(self, least: int, why: str) -> None:
-        if not isinstance(self.batch, int | np.integer) or self.batch < least:
-            raise ParameterError(f"batch must be a whole number >= {least}{why}, got {self.batch!r}")
-        self.batch = int(self.batch)
-
     def _caches(self) -> dict[str, Any]:
         return super()._caches() | {"mean": self._mean.copy()}
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
         self._mean = np.array(state["caches"]["mean"])
 
 
@@ -99,19 +100,17 @@ class PGPE(BatchLearner):
     natural: bool = True
 
     def __post_init__(self) -> None:
-        check_positive(self.step_size, "step_size")
-        if self.baseline not in ("mean", "none"):
-            raise ParameterError(f'baseline must be "mean" or "none", got {self.baseline!r}')
-        if not isinstance(self.natural, bool):
-            raise ParameterError(f"natural must be True or False, got {self.natural!r}")
+        number(self.step_size, "step_size", above=0)
+        choice(self.baseline, ("mean", "none"), "baseline")
+        flag(self.natural, "natural")
         if self.baseline == "mean":
-            self._check_batch(2, ' with baseline="mean", which compares payoffs')
+            whole_number(self.batch, "batch", 2, ' with baseline="mean", which compares payoffs')
         else:
-            self._check_batch(1, "")
+            whole_number(self.batch, "batch")
         super().__post_init__()
 
     def _improved(self, decisions: Array, mediators: Array, payoffs: Array) -> Array:
-        std = self.history.std
+        std = self.history.spread
         slope = gradient(decisions, mediators, payoffs, std, self.baseline)
         if self.natural:
             slope *= std**2  # F⁻¹ ∇J, Fisher information F = diag(1/σ²)

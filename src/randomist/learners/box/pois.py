@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp, softmax
 
+from randomist._checks import number, probability, whole_number
 from randomist._types import Array
-from randomist.errors import ParameterError
-from randomist.importance.kernels import LOG_HUGE
+from randomist.importance.passes.numba import LOG_HUGE
 from randomist.learners.box.pgpe import BatchLearner
-from randomist.learners.settings import check_positive
 
 _TRIES = 40  # halvings before a search gives up: by then a step is below 1e-12 stds
 
@@ -113,18 +112,15 @@ class POIS(BatchLearner):
     payoff_bound: float = 1.0
 
     def __post_init__(self) -> None:
-        self._check_batch(2, ", since the weights of a batch are relative")
-        if not (isinstance(self.failure_probability, int | float) and 0 < self.failure_probability < 1):
-            raise ParameterError(f"failure_probability must lie in (0, 1), got {self.failure_probability!r}")
-        if not isinstance(self.iterations, int | np.integer) or self.iterations < 1:
-            raise ParameterError(f"iterations must be a whole number >= 1, got {self.iterations!r}")
-        self.iterations = int(self.iterations)
-        check_positive(self.payoff_bound, "payoff_bound")
+        whole_number(self.batch, "batch", 2, ", since the weights of a batch are relative")
+        probability(self.failure_probability, "failure_probability")
+        whole_number(self.iterations, "iterations")
+        number(self.payoff_bound, "payoff_bound", above=0)
         super().__post_init__()
 
     def _improved(self, decisions: Array, mediators: Array, payoffs: Array) -> Array:
-        batch = gather(decisions, mediators, payoffs, self.history.std)
-        low, high = np.ravel(self.space.low), np.ravel(self.space.high)
+        batch = gather(decisions, mediators, payoffs, self.history.spread)
+        low, high = self.space.corners
         settings = (self.failure_probability, self.payoff_bound, self.iterations)
         last: Array = ascend(self._mean, batch, low, high, *settings)[-1]
         return last

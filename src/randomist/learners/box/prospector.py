@@ -7,19 +7,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from randomist._checks import whole_number
 from randomist._types import Array
 from randomist.errors import ParameterError
+from randomist.histories.gaussian import GaussianHistory
 from randomist.importance import confidence_term
 from randomist.importance.ascent import climb
-from randomist.importance.estimators import Estimator
-from randomist.learners.box.base import BoxLearner
+from randomist.learners.box.base import FixedStdLearner
 from randomist.learners.box.filling import filling_point
 
 ANYWHERE = 1  # of the candidates
 
 
+@dataclass(frozen=True, eq=False)
+class Position:
+    """Where the search is."""
+
+    last: Array  # the decision before, in units of the std  (d,)
+
+
 @dataclass(eq=False, kw_only=True)
-class Prospector(BoxLearner):
+class Prospector(FixedStdLearner):
     """Each round, the candidate with the largest value⁺, or a point uphill of it, along the gradient.
 
     value⁺ is 1 minus the truncated estimate of the loss, and 1 where nothing is known, so that no bonus is needed. The
@@ -30,28 +38,30 @@ class Prospector(BoxLearner):
     paper.
     """
 
-    estimator: Estimator = "optimistic"
+    estimator: str = "optimistic"
     candidates: int = 16
     steps: int = 4
 
-    asks_change: ClassVar[tuple[str, ...]] = ("_last",)
+    Search: ClassVar[type] = Position
 
     def __post_init__(self) -> None:
         if self.estimator != "optimistic":
             raise ParameterError(f'Prospector is greedy on the "optimistic" estimator, got {self.estimator!r}')
-        for name, least in (("candidates", 4), ("steps", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ParameterError(f"{name} must be a whole number >= {least}, got {value!r}")
+        whole_number(self.candidates, "candidates", 4)
+        whole_number(self.steps, "steps", 0)
         super().__post_init__()
-        self._bounds = np.ravel(self.space.low) / self.history.std, np.ravel(self.space.high) / self.history.std
+        if not isinstance(self.history, GaussianHistory):
+            raise ParameterError(
+                f"Prospector climbs along gradients of Gaussians, got a Box of {type(self.space.family).__name__}; "
+                "take MCMCRandomist or GridOptimist"
+            )
+        self._bounds = self._scaled_corners()
         self._shift = self._rng.random(self.space.dimension)
-        self._last: Array | None = None  # the decision before, in units of the std
 
     def _decide(self) -> Any:
-        if self._last is None:
-            self._last = self._first() / self.history.std
-            return self._point(self._last * self.history.std)
+        if self.search is None:
+            self.search = Position(self._first() / self.history.spread)
+            return self._point(self.search.last * self.history.spread)
         history = self.history
         if self._pending:
             pending = [(trial.decision, trial.mediator) for trial in self._pending.values()]
@@ -60,29 +70,20 @@ class Prospector(BoxLearner):
         if len(history):
             term = confidence_term(len(history), self.confidence)
             lengths: Array = 0.25 * np.exp2(np.arange(self.steps, dtype=np.float64))
-            self._last = climb(self._candidates(), lengths, low, high, term, history.arrays())
+            last = climb(self._candidates(self.search.last), lengths, low, high, term, history.arrays())
         else:  # all that was asked has failed
-            self._last = low + filling_point(self._next_id, self._shift) * (high - low)
-        inside = np.clip(self._last * self.history.std, np.ravel(self.space.low), np.ravel(self.space.high))
-        return self._point(inside)
+            last = low + filling_point(self._next_id, self._shift) * (high - low)
+        self.search = Position(last)
+        return self._point(self._inside(last * self.history.spread))
 
-    def _candidates(self) -> Array:
-        """In units of the std.  (candidates, d)"""
-        assert self._last is not None
+    def _candidates(self, last: Array) -> Array:
+        """In units of the std.  (d,) -> (candidates, d)"""
         rng, (low, high), d, played = self._rng, self._bounds, self.space.dimension, self.history.decisions.rows
         others = self.candidates - 1 - ANYWHERE
         local = others if not len(played) else (2 * others) // 3
-        around = self._last + rng.choice([0.3, 1.0, 3.0], (local, 1)) * rng.standard_normal((local, d))
+        around = last + rng.choice([0.3, 1.0, 3.0], (local, 1)) * rng.standard_normal((local, d))
         past = np.empty((0, d))
         if local < others:
             past = played[rng.integers(len(played), size=others - local)] + rng.standard_normal((others - local, d))
         anywhere = low + filling_point(self._next_id, self._shift)[None] * (high - low)
-        return np.concatenate([self._last[None], np.clip(np.concatenate([around, past]), low, high), anywhere])
-
-    def _caches(self) -> dict[str, Any]:
-        return super()._caches() | {"last": None if self._last is None else self._last.copy()}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
-        last = state["caches"]["last"]
-        self._last = None if last is None else np.array(last)
+        return np.concatenate([last[None], np.clip(np.concatenate([around, past]), low, high), anywhere])

@@ -9,8 +9,8 @@ import numpy as np
 
 from randomist._types import Array
 from randomist.errors import ParameterError
-from randomist.histories.finite import Estimates
-from randomist.learners.finite.base import SharedHistoryLearner
+from randomist.histories.estimates import Estimates
+from randomist.learners.finite.sharing import SharedHistoryLearner
 
 
 @dataclass(eq=False, kw_only=True)

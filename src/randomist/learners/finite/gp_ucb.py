@@ -10,12 +10,11 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
-from randomist._checks import finite_array
+from randomist._checks import finite_array, number
 from randomist._types import Array
 from randomist.errors import NoDataError, ParameterError, ShapeError
-from randomist.histories.finite import Estimates
-from randomist.learners.finite.base import BanditLearner
-from randomist.learners.settings import check_positive
+from randomist.histories.estimates import Estimates
+from randomist.learners.finite.bandit import BanditLearner
 
 
 @dataclass(eq=False, kw_only=True)
@@ -33,7 +32,7 @@ class GPUCB(BanditLearner):
     features: Any = None
 
     def __post_init__(self) -> None:
-        check_positive(self.noise_std, "noise_std")
+        number(self.noise_std, "noise_std", above=0)
         if not 0 < self.failure_probability < 1:
             raise ParameterError(f"failure_probability must lie in (0, 1), got {self.failure_probability}")
         super().__post_init__()
@@ -76,7 +75,7 @@ class GPUCB(BanditLearner):
         """The decision with the best posterior mean, played or not."""
         if not self.told:
             raise NoDataError("nothing has been told yet; tell at least one payoff before asking for a recommendation")
-        return int(np.argmax(self.estimates().value))
+        return int(np.argmax(self._unit_estimates().value))
 
     def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
         K, t, delta = self.space.size, self.told + 1, self.failure_probability

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from randomist._types import Array
-from randomist.histories.finite import Estimates
-from randomist.learners.finite.base import SharedHistoryLearner
+from randomist.histories.estimates import Estimates
+from randomist.learners.finite.sharing import SharedHistoryLearner
 
 
 @dataclass(eq=False, kw_only=True)

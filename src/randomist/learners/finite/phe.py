@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from randomist._checks import number
 from randomist._types import Array
-from randomist.histories.finite import Estimates
-from randomist.learners.finite.base import BanditLearner
-from randomist.learners.settings import check_positive
+from randomist.histories.estimates import Estimates
+from randomist.learners.finite.bandit import BanditLearner
 
 
 @dataclass(eq=False, kw_only=True)
@@ -19,7 +19,7 @@ class PerturbedHistory(BanditLearner):
     perturbation_scale: float = 2.1
 
     def __post_init__(self) -> None:
-        check_positive(self.perturbation_scale, "perturbation_scale")
+        number(self.perturbation_scale, "perturbation_scale", above=0)
         super().__post_init__()
 
     def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:

@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
+from randomist._checks import choice, number
 from randomist._types import Array
-from randomist.histories.finite import Estimates
-from randomist.importance import kernels
-from randomist.importance.kernels import LOG_HUGE
-from randomist.learners.finite.base import SharedHistoryLearner
-from randomist.learners.settings import check_choice, check_scale
+from randomist.histories.estimates import Estimates
+from randomist.importance.passes.numba import LOG_HUGE
+from randomist.importance.perturbation import coin_words, perturb
+from randomist.learners.finite.sharing import SharedHistoryLearner
 
 
 @dataclass(eq=False, kw_only=True)
@@ -30,16 +30,16 @@ class Randomist(SharedHistoryLearner):
     perturbation: Literal["binomial", "gaussian"] = "binomial"
 
     def __post_init__(self) -> None:
-        check_scale(self.perturbation_scale)
-        check_choice(self.perturbation, ("binomial", "gaussian"), "perturbation")
+        number(self.perturbation_scale, "perturbation_scale", least=0)
+        choice(self.perturbation, ("binomial", "gaussian"), "perturbation")
         super().__post_init__()
 
     def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
         a, eta = self.perturbation_scale, estimates.effective_samples
         value = estimates.value + self.bias(estimates)
         if self.perturbation == "binomial":
-            coins = rng.bit_generator.random_raw(kernels.coin_words(eta, a))
-            return kernels.perturb(value, eta, a, coins)  # J̌_t(x) + U_t(x), Algorithm 2
+            coins = rng.bit_generator.random_raw(coin_words(eta, a))
+            return perturb(value, eta, a, coins)  # J̌_t(x) + U_t(x), Algorithm 2
         if a > 0:  # std sqrt(a / (4η)), of which the logarithm is known however small η is
             log_std = 0.5 * (math.log(a / 4) - np.maximum(estimates.log_effective_samples, -2 * LOG_HUGE))
             value = value + a / 2 + rng.standard_normal(len(value)) * np.exp(np.minimum(log_std, LOG_HUGE))

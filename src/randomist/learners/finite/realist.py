@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from randomist._checks import number
 from randomist._types import Array
-from randomist.histories.finite import Divergence, Estimates
-from randomist.importance.estimators import Estimator
-from randomist.learners.finite.base import SharedHistoryLearner
-from randomist.learners.settings import check_scale
+from randomist.histories.estimates import Estimates
+from randomist.learners.finite.sharing import SharedHistoryLearner
 
 ALIKE = 0.01  # payoffs that differ by less, in units of their range, count as equal
 
@@ -29,16 +28,16 @@ class Realist(SharedHistoryLearner):
     (Audibert and Bubeck 2009), on importance-weighted samples. No bound on its regret is proven here.
     """
 
-    estimator: Estimator = "self-normalised"
-    divergence: Divergence = "mixture"
+    estimator: str = "self-normalised"
+    divergence: str = "mixture"
     deviation: float = 0.7
     caution: float = 0.1
     minimum: float = 0.3
 
     def __post_init__(self) -> None:
-        check_scale(self.deviation, "deviation")
-        check_scale(self.caution, "caution")
-        check_scale(self.minimum, "minimum")
+        number(self.deviation, "deviation", least=0)
+        number(self.caution, "caution", least=0)
+        number(self.minimum, "minimum", least=0)
         super().__post_init__()
 
     def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:

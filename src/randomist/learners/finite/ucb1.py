@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from randomist._types import Array
-from randomist.histories.finite import Estimates
-from randomist.learners.finite.base import BanditLearner
+from randomist.histories.estimates import Estimates
+from randomist.learners.finite.bandit import BanditLearner
 
 
 @dataclass(eq=False, kw_only=True)

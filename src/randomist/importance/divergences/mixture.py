@@ -1,0 +1,156 @@
+"""d2(p_x || Φ_t) as an integral, at a price that does not grow with the history.
+
+E_{p_x}[f] is a weighted sum over fixed nodes of p_x. At each node the ratio m Φ_t/p_x = Σ_j T_j p_j/p_x is kept and
+grows by one term per play, so that a round costs O(K L) for L nodes however long the history. Two integrals are of use:
+d2(p_x || Φ_t) = E_{p_x}[p_x/Φ_t], and the mass that truncation takes away, E_{p_x}[(1 - M Φ_t/p_x)_+].
+
+In several dimensions the nodes are draws, and p_x/Φ_t has a heavy tail. With the exact d2_j = d2(p_x || p_j) and the
+harmonic bound η_h = Σ_j T_j/d2_j, the Cauchy-Schwarz inequality has at every point
+
+    p_x/Φ_t <= G = (m/η_h²) Σ_j (T_j/d2_j²) p_x/p_j,    E_{p_x} G = m/η_h,
+
+so the integral is m/η_h times the mean of (p_x/Φ_t)/G, which lies in [0, 1], under the density in proportion to p_x G.
+That mean is a ratio of two sums over the nodes, and exactly 1 where one decision was played.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from randomist._compiled import compiled
+from randomist._types import Array
+from randomist.importance.divergences.base import Divergence
+from randomist.importance.divergences.empirical import Empirical, at_least_plays
+from randomist.importance.passes.numba import ERAS, FIRST, LAST_ERA, SINCE
+
+if TYPE_CHECKING:
+    from randomist.histories.columns import Columns
+    from randomist.spaces import Finite
+
+MOST_KEPT = 2**18  # ratios at nodes that are kept rather than computed again: 2 MiB
+
+
+class Mixture(Divergence):
+    """d2 integrated over nodes; estimated from the weights where there is no family to integrate under."""
+
+    name = "mixture"
+
+    def __init__(self, space: Finite) -> None:
+        super().__init__(space)
+        self.nodes = Nodes(space)
+
+    @classmethod
+    def for_space(cls, space: Finite) -> type[Divergence]:
+        return cls if space.family.drawn else Empirical
+
+    def effective_samples(self, columns: Columns, eta: Array) -> Array:
+        self.nodes.follow(columns)
+        effective = self.nodes.effective_samples(eta[0])
+        if not self.space.family.discrete:  # there the sum over nodes is exact
+            effective[eta[1] == -np.inf] = 0.0  # nodes cannot see an infinite divergence
+        # The harmonic mean is an upper bound on d2, and exact in the far tails.
+        return at_least_plays(np.maximum(effective, eta[0]), columns, eta)
+
+
+class Nodes:
+    """Nodes of every member of a family, with the mixture of the plays so far at each."""
+
+    def __init__(self, space: Finite) -> None:
+        family = self.family = space.family
+        self._space = space
+        points, self.weights = family.nodes()  # (K, L, *shape), (K, L)
+        self._points = points.reshape(-1, *family.shape)
+        K, L = self.weights.shape
+        self._own = np.array([family.log_density([k], points[k])[0] for k in range(K)])  # log p_k at its own nodes
+        self._several = math.prod(family.shape) > 1 and not family.discrete
+        parts = 2 if self._several else 1
+        self.sums = np.zeros((parts, K, L))  # Σ_j T_j p_j/p_k, and Σ_j (T_j/d2_j²) p_k/p_j
+        self._terms: dict[int, Array] | None = {} if parts * K * K * L <= MOST_KEPT else None  # of one play each
+        self._era, self._applied = 0, 0
+
+    def follow(self, columns: Columns) -> None:
+        """Bring the sums up to date with the plays: those of the last era anew, those since one by one."""
+        recent = columns.recent
+        if self._era != recent[ERAS]:
+            self.sums[:] = 0.0
+            for source in np.flatnonzero(columns.plays[LAST_ERA]).tolist():
+                _add(self._term(source), self.sums, float(columns.plays[LAST_ERA, source]))
+            self._era, self._applied = int(recent[ERAS]), 0
+        for source in recent[FIRST + self._applied : FIRST + recent[SINCE]].tolist():
+            _add(self._term(source), self.sums, 1.0)
+        self._applied = int(recent[SINCE])
+
+    def effective_samples(self, harmonic: Array) -> Array:
+        """m / d2(p_x || Φ_t).  (S,) -> (S,)"""
+        inverse: Array = _inverse_sums(self.weights, self.sums[0])  # E 1/(m Φ/p_x)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if not self._several:
+                return 1.0 / inverse
+            bound = np.einsum("kl,kl->k", self.weights, self.sums[1])
+            known = (harmonic > 0) & (bound > 0) & (inverse > 0) & np.isfinite(inverse)
+            return np.where(known, bound / (harmonic * inverse), harmonic)
+
+    def truncated_mass(self, threshold: Array, columns: Columns, told: int) -> Array:
+        """E_{p_x}[(1 - M Φ_t/p_x)_+]: what min(M, ω) lacks of 1, and the most that TMIS can lack of J.  (K,) -> (K,)"""
+        self.follow(columns)
+        mass: Array = _truncated_mass(self.weights, self.sums[0], threshold, told)
+        return mass
+
+    def _term(self, source: int) -> Array:
+        """What one play of a source adds to the sums.  (parts, K, L)"""
+        term = None if self._terms is None else self._terms.get(source)
+        if term is None:
+            log_density = self.family.log_density([source], self._points).reshape(self.weights.shape)
+            log_divergence = self._space.log_divergences_to(source) if self._several else np.empty(0)
+            term = _ratios(log_density, self._own, log_divergence)
+            if self._terms is not None:
+                self._terms[source] = term
+        return term
+
+
+@compiled
+def _ratios(log_density: Array, own: Array, log_divergence: Array) -> Array:
+    """p_j/p_k at the nodes of k, 0 where these have no density; with divergences also p_k/p_j / d2_j²."""
+    several = log_divergence.size > 0
+    out = np.zeros((2 if several else 1, *own.shape))
+    for k in range(own.shape[0]):
+        for i in range(own.shape[1]):
+            if own[k, i] > -math.inf:
+                log_ratio = log_density[k, i] - own[k, i]
+                out[0, k, i] = math.exp(min(log_ratio, 600.0))
+                if several and log_divergence[k] < math.inf:
+                    out[1, k, i] = math.exp(min(-log_ratio - 2.0 * log_divergence[k], 600.0))
+    return out
+
+
+@compiled
+def _add(term: Array, sums: Array, times: float) -> None:
+    for part in range(term.shape[0]):
+        for k in range(term.shape[1]):
+            for i in range(term.shape[2]):
+                sums[part, k, i] += times * term[part, k, i]
+
+
+@compiled
+def _inverse_sums(weights: Array, mixture: Array) -> Array:
+    out = np.zeros(weights.shape[0])
+    for k in range(weights.shape[0]):
+        for i in range(weights.shape[1]):
+            if weights[k, i] > 0.0:
+                out[k] += weights[k, i] / mixture[k, i] if mixture[k, i] > 0.0 else math.inf
+    return out
+
+
+@compiled
+def _truncated_mass(weights: Array, mixture: Array, threshold: Array, told: int) -> Array:
+    out = np.ones(threshold.shape[0])
+    for k in range(threshold.shape[0]):
+        if threshold[k] == math.inf:
+            continue  # nothing is known
+        out[k] = 0.0
+        for i in range(weights.shape[1]):
+            out[k] += weights[k, i] * max(0.0, 1.0 - threshold[k] * (mixture[k, i] / told))
+    return out
