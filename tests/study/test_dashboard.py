@@ -84,7 +84,7 @@ def test_payoffs_are_shown_in_their_own_units(tmp_path):
         study.tell(study.ask(), 20.0)
     shown = snapshot(study)["finite"]
     assert shown["value"] == [20.0] * 5
-    assert shown["width"] == pytest.approx(40 * study.estimates().width, rel=1e-5)
+    assert shown["width"] == pytest.approx(study.estimates().width, rel=1e-5)
 
 
 def test_long_and_wide_studies_are_summed_up(tmp_path):

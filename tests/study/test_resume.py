@@ -156,22 +156,24 @@ def fill(url: str, name: str, learner: rd.Learner, n: int, seed: int = 0) -> Non
 
 
 @pytest.mark.parametrize("n", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
-def test_a_long_study_loads_in_seconds(n, sqlite):
+def test_a_long_study_loads_in_two_seconds(n, sqlite):
     space = rd.Finite.grid(rd.Gaussian(std=0.15), -1, 1, 20)
+    fill(sqlite, "short", rd.Randomist(space, seed=0), 100)
     fill(sqlite, "long", rd.Randomist(space, seed=0), n)
-    started = time.monotonic()
-    replayed = rd.load_study("long", storage=sqlite)
-    first = replayed.ask()  # from the trials alone, and then it leaves a checkpoint
-    alone = time.monotonic() - started
-    assert replayed.counters.checkpointed == n
-    started = time.monotonic()
+    rd.load_study("short", storage=sqlite).ask()  # compiled
+    started = time.process_time()
+    replayed = rd.load_study("long", storage=sqlite).learner
+    alone = time.process_time() - started
+    first = rd.load_study("long", storage=sqlite).ask()  # and it leaves a checkpoint
+    started = time.process_time()
     restored = rd.load_study("long", storage=sqlite)
     assert all(map(np.array_equal, restored.estimates(), replayed.estimates()))
-    checkpointed = time.monotonic() - started
+    checkpointed = time.process_time() - started
+    assert restored.counters.checkpointed == n
     assert (restored.ask().id, first.id) == (n + 1, n)
     print(f"{n} trials at K=20: {alone:.1f} s from the trials alone, {checkpointed:.1f} s with the checkpoint")
-    assert alone < 60
-    assert checkpointed < 20
+    assert alone < 2
+    assert checkpointed < 2
     assert query(sqlite, "select length(caches) from randomist_checkpoints")[0][0] < 11 * n + 10_000  # not K times that
 
 

@@ -50,6 +50,7 @@ def test_a_golden_database_opens_and_goes_on(version, tmp_path):
     url = f"sqlite:///{tmp_path}/study.db"
     assert Database(url).upgrade() == (version, schema.VERSION)
     finite, box = rd.load_study("finite", storage=url), rd.load_study("box", storage=url)
+    rd.create_study("finite", rd.Randomist(GAUSSIANS, seed=5), storage=url, exist_ok=True)  # the same learner
     assert [t.state for t in finite.trials()] == ["told"] * 20 + ["failed", "stale"]
     assert finite.trials()[20].reason == "a failure"
     assert box.counters[:3] == (12, 12, 12)

@@ -107,7 +107,7 @@ def test_a_box_over_http(service):
         points = [[0.0, 3.0], [0.5, 11.0]]
         assert all(map(np.array_equal, study.estimate(points)[:6], local.estimate(points)[:6]))
         assert np.array_equal(study.recommend(), local.recommend())
-        with pytest.raises(ParameterError, match="outside the box"):
+        with pytest.raises(ParameterError, match=r"outside .*the box"):
             study.estimate([[5.0, 5.0]])
         with pytest.raises(SpaceError):
             study.estimates()
