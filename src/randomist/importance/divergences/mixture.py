@@ -4,8 +4,8 @@ E_{p_x}[f] is a weighted sum over fixed nodes of p_x. At each node the ratio m �
 grows by one term per play, so that a round costs O(K L) for L nodes however long the history. Two integrals are of use:
 d2(p_x || Φ_t) = E_{p_x}[p_x/Φ_t], and the mass that truncation takes away, E_{p_x}[(1 - M Φ_t/p_x)_+].
 
-In several dimensions the nodes are draws, and p_x/Φ_t has a heavy tail. With the exact d2_j = d2(p_x || p_j) and the
-harmonic bound η_h = Σ_j T_j/d2_j, the Cauchy-Schwarz inequality has at every point
+Nodes may miss where p_x/Φ_t has its mass: in several dimensions they are draws, and its tail is heavy. With the exact
+d2_j = d2(p_x || p_j) and the harmonic bound η_h = Σ_j T_j/d2_j, the Cauchy-Schwarz inequality has at every point
 
     p_x/Φ_t <= G = (m/η_h²) Σ_j (T_j/d2_j²) p_x/p_j,    E_{p_x} G = m/η_h,
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from randomist.histories.columns import Columns
     from randomist.spaces import Finite
 
+ACCURATE = 1e-3  # a quadrature that is this close to what is known exactly needs no correction
 MOST_KEPT = 2**18  # ratios at nodes that are kept rather than computed again: 2 MiB
 
 
@@ -65,8 +66,8 @@ class Nodes:
         self._points = points.reshape(-1, *family.shape)
         K, L = self.weights.shape
         self._own = np.array([family.log_density([k], points[k])[0] for k in range(K)])  # log p_k at its own nodes
-        self._several = math.prod(family.shape) > 1 and not family.discrete
-        parts = 2 if self._several else 1
+        self._quadrature = math.prod(family.shape) == 1  # else nodes are draws
+        parts = 1 if family.discrete else 2  # over atoms every sum is exact
         self.sums = np.zeros((parts, K, L))  # Σ_j T_j p_j/p_k, and Σ_j (T_j/d2_j²) p_k/p_j
         self._terms: dict[int, Array] | None = {} if parts * K * K * L <= MOST_KEPT else None  # of one play each
         self._era, self._applied = 0, 0
@@ -87,11 +88,14 @@ class Nodes:
         """m / d2(p_x || Φ_t).  (S,) -> (S,)"""
         inverse: Array = _inverse_sums(self.weights, self.sums[0])  # E 1/(m Φ/p_x)
         with np.errstate(divide="ignore", invalid="ignore"):
-            if not self._several:
+            if self.family.discrete:
                 return 1.0 / inverse
-            bound = np.einsum("kl,kl->k", self.weights, self.sums[1])
-            known = (harmonic > 0) & (bound > 0) & (inverse > 0) & np.isfinite(inverse)
-            return np.where(known, bound / (harmonic * inverse), harmonic)
+            bound = np.einsum("kl,kl->k", self.weights, self.sums[1])  # of which the exact value is η_h
+            exact = self._quadrature & (
+                np.abs(bound - harmonic) <= ACCURATE * harmonic
+            )  # so they see all of p_x/Φ, too
+            effective = np.where(exact, 1.0 / inverse, bound / (harmonic * inverse))
+            return np.where((harmonic > 0) & (bound > 0) & (inverse > 0), effective, harmonic)
 
     def truncated_mass(self, threshold: Array, columns: Columns, told: int) -> Array:
         """E_{p_x}[(1 - M Φ_t/p_x)_+]: what min(M, ω) lacks of 1, and the most that TMIS can lack of J.  (K,) -> (K,)"""
@@ -104,7 +108,7 @@ class Nodes:
         term = None if self._terms is None else self._terms.get(source)
         if term is None:
             log_density = self.family.log_density([source], self._points).reshape(self.weights.shape)
-            log_divergence = self._space.log_divergences_to(source) if self._several else np.empty(0)
+            log_divergence = np.empty(0) if self.family.discrete else self._space.log_divergences_to(source)
             term = _ratios(log_density, self._own, log_divergence)
             if self._terms is not None:
                 self._terms[source] = term

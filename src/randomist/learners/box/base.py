@@ -114,9 +114,10 @@ class FixedStdLearner(BoxLearner):
     def recommend(self) -> Any:
         """The played decision with the best estimated value."""
         self._require_data()
-        points = self.history.decisions.rows
-        best = int(np.argmax(self.history.sums(points, self._term(), self._estimator)[0]))
-        return self._point(self._inside(points[best] * self.history.spread))
+        value = self.history.sums(self.history.decisions.rows, self._term(), self._estimator)[0]
+        rows = self.record.decisions.reshape(self.told, -1)
+        fresh = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))  # the history counts what is played again
+        return self._point(rows[fresh][int(np.argmax(value))])
 
     def _estimate(self, decisions: Array) -> Estimates:
         points = self.history.scaled(decisions.reshape(-1, *self.space.family.shape))

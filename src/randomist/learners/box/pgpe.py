@@ -68,7 +68,7 @@ class BatchLearner(FixedStdLearner):
     def tell(self, trial: Trial | int, payoff: float) -> None:
         super().tell(trial, payoff)
         if self.told % self.batch == 0:  # so the record says what the unfinished batch is
-            rows, last = self.space.family._rows, slice(self.told - self.batch, self.told)
+            rows, last = self.space.family.mediator_rows, slice(self.told - self.batch, self.told)
             decisions, mediators = rows(self.record.decisions[last]), rows(self.record.mediators[last])
             mean = self._improved(decisions, mediators, self.history.payoffs.rows[last].copy())
             self._mean = self._inside(mean)
