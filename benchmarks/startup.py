@@ -1,11 +1,13 @@
 """How long a start takes, beside `import numpy`: `python -m benchmarks startup`.
 
-Every command runs in a process of its own, in turns, so that a busy machine slows all of them alike.
+Every command runs in a process of its own, in turns, so that a busy machine slows all of them alike. Caches are warm,
+also Python's own of bytecode.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -17,6 +19,7 @@ TURNS = 9
 COMMAND = str(Path(sys.executable).with_name("randomist"))
 NUMPY, PACKAGE, HELP, ASK = "import numpy", "import randomist", "randomist --help", "randomist study ask"
 SPACE = {"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1, 2, 2.95, 3], "std": 2}}
+VARIABLES = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 TOLD = 5  # trials that the study has before it is asked
 
 
@@ -32,11 +35,10 @@ def main() -> None:
 
 def measure(folder: Path) -> dict[str, list[float]]:
     """Seconds of each command, in every turn; the turn that fills the caches does not count."""
-    create = [COMMAND, "study", "create", "a", "--space", json.dumps(SPACE)]
-    subprocess.run(create, cwd=folder, check=True, capture_output=True)
+    _call(folder, COMMAND, "study", "create", "a", "--space", json.dumps(SPACE))
     for number in range(TOLD):
-        subprocess.run([COMMAND, "study", "ask", "a"], cwd=folder, check=True, capture_output=True)
-        subprocess.run([COMMAND, "study", "tell", "a", str(number), "0.5"], cwd=folder, check=True, capture_output=True)
+        _call(folder, COMMAND, "study", "ask", "a")
+        _call(folder, COMMAND, "study", "tell", "a", number, 0.5)
     calls = {
         NUMPY: [sys.executable, "-c", NUMPY],
         PACKAGE: [sys.executable, "-c", PACKAGE],
@@ -47,9 +49,13 @@ def measure(folder: Path) -> dict[str, list[float]]:
     for _ in range(TURNS + 1):
         for name, call in calls.items():
             start = time.perf_counter()
-            subprocess.run(call, cwd=folder, check=True, capture_output=True)
+            _call(folder, *call)
             seconds[name].append(time.perf_counter() - start)
     return {name: times[1:] for name, times in seconds.items()}
+
+
+def _call(folder: Path, *words: object) -> None:
+    subprocess.run([str(word) for word in words], cwd=folder, env=VARIABLES, check=True, capture_output=True)
 
 
 if __name__ == "__main__":
