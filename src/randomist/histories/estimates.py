@@ -29,8 +29,11 @@ class Estimates(NamedTuple):
         return Estimates._make(entry[:count] for entry in self)
 
     def scaled(self, low: float, width: float) -> Estimates:
-        """In units where 0 is `low` and 1 is `low + width`."""
-        return self._replace(value=low + width * self.value, width=width * self.width)
+        """In units where 0 is `low` and 1 is `low + width`, read-only."""
+        scaled = self._replace(value=low + width * self.value, width=width * self.width)
+        for entry in scaled:
+            entry.flags.writeable = False
+        return scaled
 
     @classmethod
     def nothing(cls, count: int) -> Estimates:

@@ -207,8 +207,8 @@ class Learner(ABC):
             "format": FORMAT,
             "learner": name_of(type(self)),
             "space": self.space.state(),
-            "settings": {f.name: getattr(self, f.name) for f in fields(self) if f.name != "space"},
-            "entropy": self.entropy,
+            "settings": {f.name: _python(getattr(self, f.name)) for f in fields(self) if f.name != "space"},
+            "entropy": int(self.entropy),
             "record": self.record.state(),
             "pending": {
                 "ids": np.array([trial.id for trial in pending], np.int64),
@@ -349,6 +349,13 @@ def _generators(entropy: int, key: tuple[int, ...] = ()) -> tuple[np.random.Gene
     """Two streams of a seed: what the learner draws to decide, and what the family draws."""
     decision, mediator = np.random.SeedSequence(entropy, spawn_key=key).spawn(2)
     return np.random.default_rng(decision), np.random.default_rng(mediator)
+
+
+def _python(setting: Any) -> Any:
+    """A setting as it was given, but for numbers of NumPy: these become Python's."""
+    if isinstance(setting, list | tuple):
+        return type(setting)(map(_python, setting))
+    return setting.item() if isinstance(setting, np.generic) else setting
 
 
 def _plain(value: Any) -> Any:

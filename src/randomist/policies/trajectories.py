@@ -78,7 +78,7 @@ class Policies(Likelihoods):
 
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
         rows = np.asarray(mediators, dtype=np.float64).reshape(-1, *self.shape)
-        return (rows[:, -1] if self.weights == "per-decision" else rows)[:, self._indices(decisions)].T
+        return (rows[:, -1] if self.weights == "per-decision" else rows)[:, self.indices(decisions)].T
 
     def log_densities(self, mediator: Any) -> Array:
         return np.ascontiguousarray(mediator[: self.count])
@@ -196,15 +196,20 @@ class Policies(Likelihoods):
             raise MediatorError(f"actions must be whole numbers in 0..{base.action_size - 1}")
         return observations[:T], actions, rewards
 
-    def _payoff(self, told: float | None, summed: float) -> float:
+    def _payoff(self, told: Any, summed: float) -> Any:
+        """What the episode says that it paid, else the sum of its rewards; per-decision weights need both to agree."""
         if told is None or self.weights == "trajectory":
             return summed if told is None else told
-        if not abs(told - summed) <= 1e-6 * max(1.0, abs(summed)):
+        try:
+            difference = abs(float(told) - summed)
+        except (TypeError, ValueError, OverflowError):
+            raise PayoffError(f"a payoff is a finite number, got {told!r:.80}") from None
+        if not difference <= 1e-6 * max(1.0, abs(summed)):
             raise PayoffError(
                 f"per-decision weights need a payoff that is the sum of discounted rewards, {summed}; the episode "
                 f"says {told}: set discount, average and horizon as it was computed, or leave its payoff out"
             )
-        return summed
+        return told
 
 
 def _pair(policy: Any) -> tuple[GaussianPolicy | SoftmaxPolicy, Array]:

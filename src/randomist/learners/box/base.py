@@ -52,7 +52,7 @@ class BoxLearner(Learner):
         outside = ~self.space.contains(decisions)
         if outside.any():
             raise ParameterError(
-                f"decision {rows[outside][0]} lies outside of the box [{self.space.low}, {self.space.high}]"
+                f"decision {rows[outside][0]} lies outside the box [{self.space.low}, {self.space.high}]"
             )
         return self._scale.to_user(self._estimate(rows))
 
