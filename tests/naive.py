@@ -25,15 +25,15 @@ class Table(Family):
         object.__setattr__(self, "members", len(self.log_table))
 
     def sample(self, decisions, rng):
-        finite = [np.flatnonzero(np.isfinite(self.log_table[k])) for k in self._indices(decisions)]
+        finite = [np.flatnonzero(np.isfinite(self.log_table[k])) for k in self.indices(decisions)]
         return np.array([rng.choice(z) for z in finite], dtype=float)
 
     def log_density(self, decisions, mediators):
-        return self.log_table[self._indices(decisions)][:, np.atleast_1d(mediators).astype(int)]
+        return self.log_table[self.indices(decisions)][:, np.atleast_1d(mediators).astype(int)]
 
     def log_renyi(self, decisions, others, order=2.0):
         assert order == 2.0
-        return self.divergences[np.ix_(self._indices(decisions), self._indices(others))]
+        return self.divergences[np.ix_(self.indices(decisions), self.indices(others))]
 
 
 def estimates(log_density, log_divergence, decisions, payoffs, confidence=2.0):

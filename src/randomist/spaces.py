@@ -55,10 +55,8 @@ class Finite:
         for name, part in others.items():
             if not isinstance(name, str) or not isinstance(part, Family) or part.members != 1:
                 raise ParameterError(f"a logger is a name and a family of one member, got {name!r}: {part!r}")
-        if others:
-            mixed = Mixed((family, *others.values()))
-            joined = mixed._groups[0] if len(mixed._groups) == 1 else mixed  # of one kind: what that kind is good at
-        self._set(joined if others else family, family.members, tuple(others))
+        joined = Mixed((family, *others.values())).simplified() if others else family
+        self._set(joined, family.members, tuple(others))
 
     def _set(self, family: Family, size: int, loggers: tuple[str, ...] = ()) -> None:
         for name, value in (("family", family), ("size", size), ("loggers", loggers)):

@@ -116,14 +116,14 @@ class Laplace(Family):
     shape: tuple[int, ...] = ()
 
     def sample(self, decisions: Any, rng: np.random.Generator) -> Any:
-        return rng.laplace(self.at, size=len(self._indices(decisions)))
+        return rng.laplace(self.at, size=len(self.indices(decisions)))
 
     def log_density(self, decisions: Any, mediators: Any) -> Any:
-        row = -np.abs(self._rows(mediators)[:, 0] - self.at) - math.log(2)
-        return np.repeat(row[None], len(self._indices(decisions)), axis=0)
+        row = -np.abs(self.mediator_rows(mediators)[:, 0] - self.at) - math.log(2)
+        return np.repeat(row[None], len(self.indices(decisions)), axis=0)
 
     def log_renyi(self, decisions: Any, others: Any, order: float = 2.0) -> Any:
-        return np.zeros((len(self._indices(decisions)), len(self._indices(others))))
+        return np.zeros((len(self.indices(decisions)), len(self.indices(others))))
 
 
 def test_families_of_others() -> None:

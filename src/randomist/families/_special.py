@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import dawsn, erf, erfcx
 
 from randomist._types import Array
 
@@ -67,6 +66,8 @@ def _mean_energy_flat(middle: Array, half: Array, rate: float) -> Array:
 
 def _log_integral_down(near: Array, far: Array, drop: Array) -> Array:
     """log ∫ exp(-y²/2) dy from near to far; near < 0 means that 0 lies between."""
+    from scipy.special import erf, erfcx  # slow to import, seldom needed
+
     a, b = near / math.sqrt(2), far / math.sqrt(2)
     tail = -0.5 * near**2 + np.log(erfcx(np.maximum(a, 0)) - np.exp(-drop) * erfcx(b))
     around: Array = np.log(erf(b) - erf(a))
@@ -75,6 +76,8 @@ def _log_integral_down(near: Array, far: Array, drop: Array) -> Array:
 
 def _log_integral_up(near: Array, far: Array, sign: Array, drop: Array) -> Array:
     """log ∫ exp(y²/2) dy from near to far, or from -near to far where `sign` is negative."""
+    from scipy.special import dawsn
+
     a, b = near / math.sqrt(2), far / math.sqrt(2)
     sum_of_ends: Array = np.log(dawsn(b) - sign * np.exp(-drop) * dawsn(a))
     return 0.5 * far**2 + sum_of_ends + 0.5 * math.log(2)

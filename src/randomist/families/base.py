@@ -105,10 +105,11 @@ class Family(ABC):
 
     def state(self) -> dict[str, Any]:
         """The constructor's arguments as plain arrays, under the family's name."""
-        return {"kind": kind_of(type(self))} | {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
+        family: Any = self  # a dataclass, as all of them are
+        return {"kind": kind_of(type(self))} | {f.name: getattr(self, f.name) for f in fields(family) if f.init}
 
-    def _indices(self, decisions: ArrayLike | None) -> Indices:
-        """Decisions of a family with members as checked indices."""
+    def indices(self, decisions: ArrayLike | None) -> Indices:
+        """Decisions of a family with members as checked indices; `None` means all of them.  (n,)"""
         if self.members is None:
             raise ParameterError(f"{type(self).__name__} has no members to index; give it a mean, or use it in a Box")
         if decisions is None:

@@ -81,7 +81,7 @@ class Categorical(Family):
         return np.arange(self.probabilities.shape[-1], dtype=np.float64)[:, None]
 
     def sample(self, decisions: ArrayLike | None, rng: np.random.Generator) -> Indices:
-        cumulative = self._cumulative if decisions is None else self._cumulative[self._indices(decisions)]
+        cumulative = self._cumulative if decisions is None else self._cumulative[self.indices(decisions)]
         categories: Indices = (cumulative <= rng.random((len(cumulative), 1))).sum(axis=1, dtype=np.int64)
         return categories
 
@@ -89,14 +89,14 @@ class Categorical(Family):
         return int(np.searchsorted(self._cumulative[decision], rng.random(), side="right"))
 
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
-        log_mass = self._log_mass if decisions is None else self._log_mass[self._indices(decisions)]
+        log_mass = self._log_mass if decisions is None else self._log_mass[self.indices(decisions)]
         z = self.mediator_rows(mediators)[:, 0]
         nothing = self._log_mass.shape[1] - 1
         categories = np.where((z >= 0) & (z < nothing) & (z == np.floor(z)), z, nothing).astype(np.int64)
         return log_mass[:, categories]
 
     def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:
-        p, q = (self._mass[self._indices(k)] for k in (decisions, others))
+        p, q = (self._mass[self.indices(k)] for k in (decisions, others))
         return log_renyi_of_masses(p, q, order)
 
     def nodes(self) -> tuple[Indices, Array]:

@@ -62,7 +62,7 @@ class Dirac(Family):
 
     def _points(self, decisions: ArrayLike | None) -> Array:
         """Where the decisions lie.  (n, d)"""
-        return self._at if decisions is None else self._at[self._indices(decisions)]
+        return self._at if decisions is None else self._at[self.indices(decisions)]
 
 
 def _equal(points: Array, others: Array) -> NDArray[np.bool_]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from randomist._checks import finite_array
 from randomist._compiled import compiled
@@ -19,6 +18,7 @@ from randomist.families.base import NODES, Family, check_order, low_discrepancy
 
 MOST_NODES, MOST_NODES_EACH = 2**16, 2**11  # for integrals in several dimensions: of all members, and of one
 NEIGHBOURS = 24  # members towards which nodes are drawn
+_ONE: Any = 1.0  # becomes an array, like all that is given
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Gaussian(Family):
     """
 
     mean: Array | None = None
-    std: Array = 1.0  # type: ignore[assignment]
+    std: Array = _ONE
     members: int | None = field(init=False, repr=False)
     shape: tuple[int, ...] = field(init=False, repr=False)
     _mean: Array | None = field(init=False, repr=False)  # (K, d)
@@ -86,13 +86,12 @@ class Gaussian(Family):
         return self._mean
 
     def sample(self, decisions: ArrayLike | None, rng: np.random.Generator) -> Array:
-        mean, std, _ = self._parameters(decisions)
+        mean, std, _ = self.parameters(decisions)
         return (mean + std * rng.standard_normal(mean.shape)).reshape(-1, *self.shape)
 
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
-        mean, std, log_scale = self._parameters(decisions)
-        density: Array = _log_density(mean, std, log_scale, self.mediator_rows(mediators))
-        return density
+        mean, std, log_scale = self.parameters(decisions)
+        return log_density(mean, std, log_scale, self.mediator_rows(mediators))
 
     def draw(self, decision: Any, rng: np.random.Generator) -> Any:
         if self._mean is None or self.shape:
@@ -100,24 +99,16 @@ class Gaussian(Family):
         return float(self._mean[decision, 0] + self._std[decision, 0] * rng.standard_normal())
 
     def log_densities(self, mediator: Any) -> Array:
-        if (
-            self._mean is not None and not self.shape and type(mediator) is float
-        ):  # no array needs to be made of one number
-            density: Array = _log_densities_1d(self._mean, self._std, self._log_scale, mediator)
-            return density
+        if self._mean is not None and not self.shape and type(mediator) is float:  # one number: no array is needed
+            return _log_densities_1d(self._mean, self._std, self._log_scale, mediator)
         return super().log_densities(mediator)
 
     def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:
         order = check_order(order)
-        mean_p, std_p, _ = self._parameters(decisions)
-        mean_q, std_q, _ = self._parameters(others)
+        mean_p, std_p, _ = self.parameters(decisions)
+        mean_q, std_q, _ = self.parameters(others)
         std_p, std_q = np.broadcast_to(std_p, mean_p.shape), np.broadcast_to(std_q, mean_q.shape)
-        total = np.zeros((len(mean_p), len(mean_q)))
-        for d in range(mean_p.shape[1]):  # independent dimensions add
-            with np.errstate(over="ignore"):
-                difference = mean_p[:, None, d] - mean_q[None, :, d]
-            total += _log_renyi_1d(difference, std_p[:, None, d], std_q[None, :, d], order)
-        return total
+        return log_renyi(mean_p, std_p, mean_q, std_q, order)
 
     def nodes(self) -> tuple[Array, Array]:
         """In one dimension the trapezoidal rule over ±12 std, which sees far tails; in more, draws of a mixture.
@@ -125,7 +116,7 @@ class Gaussian(Family):
         Its parts are p_x itself and the densities in proportion to p_x²/p_j of the members j that are nearest to x:
         these are Gaussian, and where p_x/p_j, whose mean is d2(p_x || p_j), has its mass.
         """
-        mean, std, _ = self._parameters(None)
+        mean, std, _ = self.parameters(None)
         if mean.shape[1] == 1:
             unit = np.linspace(-12.0, 12.0, NODES)[:, None]
             weights = np.exp(-0.5 * unit[:, 0] ** 2)
@@ -139,7 +130,9 @@ class Gaussian(Family):
 
     def _tilted_draws(self, k: int, divergence: Array, cube: Array) -> tuple[Array, Array]:
         """Draws around member k, and their weights under it.  (K,), (L, 1 + d) -> (L, d), (L,)"""
-        mean, std, _ = self._parameters(None)
+        from scipy.special import ndtri  # slow to import, seldom needed
+
+        mean, std, _ = self.parameters(None)
         near = np.argsort(divergence, kind="stable")[: NEIGHBOURS + 1]
         near = near[np.isfinite(divergence[near])]  # k itself comes first, or another one that equals it
         precision = 2 / std[k] ** 2 - 1 / std[near] ** 2  # of p_k²/p_j  (n, d)
@@ -151,7 +144,7 @@ class Gaussian(Family):
         log_weight = self.log_density([k], points)[0] - np.logaddexp.reduce(tilted, axis=0) + math.log(len(near))
         return points, np.exp(log_weight) / len(cube)
 
-    def _parameters(self, decisions: ArrayLike | None) -> tuple[Array, Array, Array]:
+    def parameters(self, decisions: ArrayLike | None) -> tuple[Array, Array, Array]:
         """Means (n, d), stds (n or 1, d) and log peaks (n or 1,) of the decisions."""
         if self._mean is None:
             if decisions is None:
@@ -159,8 +152,18 @@ class Gaussian(Family):
             return self.mediator_rows(decisions, "decisions"), self._std, self._log_scale
         if decisions is None:
             return self._mean, self._std, self._log_scale
-        k = self._indices(decisions)
+        k = self.indices(decisions)
         return self._mean[k], self._std[k], self._log_scale[k]
+
+
+def log_renyi(mean_p: Array, std_p: Array, mean_q: Array, std_q: Array, order: float) -> Array:
+    """D_order between all pairs of two lists of Gaussians.  (n, d), (n, d), (m, d), (m, d) -> (n, m)"""
+    total = np.zeros((len(mean_p), len(mean_q)))
+    for d in range(mean_p.shape[1]):  # independent dimensions add
+        with np.errstate(over="ignore"):
+            difference = mean_p[:, None, d] - mean_q[None, :, d]
+        total += _log_renyi_1d(difference, std_p[:, None, d], std_q[None, :, d], order)
+    return total
 
 
 def _log_renyi_1d(difference: Array, std_p: Array, std_q: Array, order: float) -> Array:
@@ -200,8 +203,8 @@ def _log_renyi_spread(excess: Array, std_p: Array, std_q: Array, order: float) -
 
 
 @compiled
-def _log_density(mean: Array, std: Array, log_scale: Array, mediators: Array) -> Array:
-    """(n, d), (n or 1, d), (n or 1,), (m, d) -> (n, m)"""
+def log_density(mean: Array, std: Array, log_scale: Array, mediators: Array) -> Array:
+    """Of Gaussians whose density has the peak e^log_scale.  (n, d), (n or 1, d), (n or 1,), (m, d) -> (n, m)"""
     n, m = mean.shape[0], mediators.shape[0]
     out = np.empty((n, m))
     for i in range(n):
@@ -217,7 +220,7 @@ def _log_density(mean: Array, std: Array, log_scale: Array, mediators: Array) ->
 
 @compiled
 def _log_densities_1d(mean: Array, std: Array, log_scale: Array, mediator: float) -> Array:
-    """`_log_density` of scalar members at one mediator.  (K, 1), (K, 1), (K,) -> (K,)"""
+    """`log_density` of scalar members at one mediator.  (K, 1), (K, 1), (K,) -> (K,)"""
     out = np.empty(mean.shape[0])
     for i in range(mean.shape[0]):
         u = (mediator - mean[i, 0]) / std[i, 0]

@@ -57,7 +57,7 @@ class Likelihoods(Family):
         """Nothing: the environment will say."""
 
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
-        return self.mediator_rows(mediators)[:, self._indices(decisions)].T
+        return self.mediator_rows(mediators)[:, self.indices(decisions)].T
 
     def log_densities(self, mediator: Any) -> Array:
         return np.asarray(mediator)
@@ -68,7 +68,7 @@ class Likelihoods(Family):
                 f"divergences of order {order} between these policies are not known; give log_divergences of order 2, "
                 'or let learners estimate them with divergence="empirical"'
             )
-        return self.log_divergences[np.ix_(self._indices(decisions), self._indices(others))]
+        return self.log_divergences[np.ix_(self.indices(decisions), self.indices(others))]
 
     def observe(self, decision: int, payoff: Any, log_likelihoods: ArrayLike | None) -> tuple[Any, Array]:
         """What `tell` says of a trial of `decision`: its payoff, and its mediator."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,9 @@ from randomist._checks import finite_array
 from randomist._types import Array
 from randomist.errors import ParameterError, ShapeError
 from randomist.families.base import Family, check_order
-from randomist.families.gaussian import _log_density, _log_renyi_1d
+from randomist.families.gaussian import log_density, log_renyi
+
+_ONE: Any = 1.0  # becomes an array, like all that is given
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +28,7 @@ class LocationScale(Family):
     (3,)
     """
 
-    unit: Array = 1.0  # type: ignore[assignment]
+    unit: Array = _ONE
     members: None = field(init=False, repr=False)
     shape: tuple[int, ...] = field(init=False, repr=False)
     _unit: Array = field(init=False, repr=False)  # (d,)
@@ -64,19 +66,13 @@ class LocationScale(Family):
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
         point, std = self._parameters(decisions)
         log_peak = -np.log(std).sum(axis=1) - 0.5 * math.log(2 * math.pi) * std.shape[1]
-        density: Array = _log_density(point, std, log_peak, self.mediator_rows(mediators))
-        return density
+        return log_density(point, std, log_peak, self.mediator_rows(mediators))
 
     def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:
         order = check_order(order)
         point_p, std_p = self._parameters(decisions)
         point_q, std_q = self._parameters(others)
-        total = np.zeros((len(point_p), len(point_q)))
-        for d in range(point_p.shape[1]):  # independent dimensions add
-            with np.errstate(over="ignore"):
-                difference = point_p[:, None, d] - point_q[None, :, d]
-            total += _log_renyi_1d(difference, std_p[:, None, d], std_q[None, :, d], order)
-        return total
+        return log_renyi(point_p, std_p, point_q, std_q, order)
 
     def _parameters(self, decisions: ArrayLike | None) -> tuple[Array, Array]:
         """Points (n, d) and stds (n, d) of the decisions."""

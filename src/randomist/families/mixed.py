@@ -78,8 +78,12 @@ class Mixed(Family):
         ):
             object.__setattr__(self, name, value)
 
+    def simplified(self) -> Family:
+        """The same members as one family of their kind, where all parts are of one kind that can be joined."""
+        return self._groups[0] if len(self._groups) == 1 else self
+
     def sample(self, decisions: ArrayLike | None, rng: np.random.Generator) -> Array:
-        k = self._indices(decisions)
+        k = self.indices(decisions)
         if len(k) == 1:
             return np.asarray(self._groups[self._group[k[0]]].sample(self._within[k], rng), dtype=np.float64)
         out = np.empty((len(k), *self.shape))
@@ -103,11 +107,11 @@ class Mixed(Family):
             else:
                 block[:, atom] = -np.inf
             out[self._rows_of[g]] = block
-        return out if decisions is None else out[self._indices(decisions)]
+        return out if decisions is None else out[self.indices(decisions)]
 
     def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:
         order = check_order(order)
-        p, q = self._indices(decisions), self._indices(others)
+        p, q = self.indices(decisions), self.indices(others)
         out = np.empty((len(p), len(q)))
         for g in np.unique(self._group[p]):
             rows = np.flatnonzero(self._group[p] == g)
@@ -157,12 +161,12 @@ def _flatten(parts: Iterable[Family]) -> Iterable[Family]:
 
 
 def _join_gaussians(parts: list[Any]) -> Gaussian:
-    mean, std = (np.concatenate([getattr(p, name) for p in parts]) for name in ("_mean", "_std"))
+    mean, std, _ = map(np.concatenate, zip(*(p.parameters(None) for p in parts), strict=True))
     return Gaussian(mean.reshape(-1, *parts[0].shape), std.reshape(-1, *parts[0].shape))
 
 
 def _join_uniforms(parts: list[Any]) -> Uniform:
-    low, high = (np.concatenate([getattr(p, name) for p in parts]) for name in ("_low", "_high"))
+    low, high, _ = map(np.concatenate, zip(*(p.parameters(None) for p in parts), strict=True))
     return Uniform(low.reshape(-1, *parts[0].shape), high.reshape(-1, *parts[0].shape))
 
 
@@ -171,8 +175,9 @@ def _join_diracs(parts: list[Any]) -> Dirac:
 
 
 def _join_categoricals(parts: list[Any]) -> Categorical:
-    width = max(p._mass.shape[1] for p in parts)
-    return Categorical(np.concatenate([np.pad(p._mass, ((0, 0), (0, width - p._mass.shape[1]))) for p in parts]))
+    tables = [np.atleast_2d(p.probabilities) for p in parts]  # (K, C) each
+    width = max(table.shape[1] for table in tables)
+    return Categorical(np.concatenate([np.pad(table, ((0, 0), (0, width - table.shape[1]))) for table in tables]))
 
 
 def _gaussian_to_uniform(p: Gaussian, q: Uniform, rows: Indices, columns: Indices, order: float) -> Array:
@@ -188,8 +193,8 @@ def _uniform_to_gaussian(p: Uniform, q: Gaussian, rows: Indices, columns: Indice
 
 def _uniform_against_gaussian(p: Uniform, q: Gaussian, rows: Indices, columns: Indices, rate: float) -> Array:
     """D_{1-rate}(p || q) = Σ_d log(σ√(2π)/w) - log(E_p exp(-rate z²/2)) / rate, z = (x - μ)/σ, w the box's width."""
-    low, high, _ = p._parameters(rows)
-    mean, std, _ = q._parameters(columns)
+    low, high, _ = p.parameters(rows)
+    mean, std, _ = q.parameters(columns)
     total = np.zeros((len(low), len(mean)))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         for d in range(low.shape[1]):

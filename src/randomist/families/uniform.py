@@ -68,34 +68,33 @@ class Uniform(Family):
             object.__setattr__(self, name, value)
 
     def sample(self, decisions: ArrayLike | None, rng: np.random.Generator) -> Array:
-        low, high, _ = self._parameters(decisions)
+        low, high, _ = self.parameters(decisions)
         draws = low + (high - low) * rng.random(low.shape)
         return np.minimum(draws, high, out=draws).reshape(-1, *self.shape)  # rounding may step over the edge
 
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
-        low, high, log_height = self._parameters(decisions)
-        density: Array = _log_density(low, high, log_height, self.mediator_rows(mediators))
-        return density
+        low, high, log_height = self.parameters(decisions)
+        return _log_density(low, high, log_height, self.mediator_rows(mediators))
 
     def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:
         order = check_order(order)
-        low_p, high_p, _ = self._parameters(decisions)
-        low_q, high_q, _ = self._parameters(others)
+        low_p, high_p, _ = self.parameters(decisions)
+        low_q, high_q, _ = self.parameters(others)
         total = np.zeros((len(low_p), len(low_q)))
         for d in range(low_p.shape[1]):  # independent dimensions add
             total += _log_renyi_1d(low_p[:, None, d], high_p[:, None, d], low_q[None, :, d], high_q[None, :, d], order)
         return total
 
     def nodes(self) -> tuple[Array, Array]:
-        low, high, _ = self._parameters(None)
+        low, high, _ = self.parameters(None)
         points = low[:, None, :] + (high - low)[:, None, :] * low_discrepancy(low.shape[1])
         return points.reshape(len(low), NODES, *self.shape), np.full((len(low), NODES), 1.0 / NODES)
 
-    def _parameters(self, decisions: ArrayLike | None) -> tuple[Array, Array, Array]:
+    def parameters(self, decisions: ArrayLike | None) -> tuple[Array, Array, Array]:
         """Lows (n, d), highs (n, d) and log heights (n,) of the decisions."""
         if decisions is None:
             return self._low, self._high, self._log_height
-        k = self._indices(decisions)
+        k = self.indices(decisions)
         return self._low[k], self._high[k], self._log_height[k]
 
 

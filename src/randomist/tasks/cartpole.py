@@ -65,7 +65,7 @@ class Cartpole(ControlTask):
 
     def payoff(self, mediators: ArrayLike, rng: np.random.Generator) -> Array:
         """One episode per mediator, each from its own start.  (n, 4) -> (n,)"""
-        parameters = self.space.family._rows(mediators)
+        parameters = self.space.family.mediator_rows(mediators)
         starts = rng.uniform(-START_LIMIT, START_LIMIT, size=(len(parameters), 4))
         return _returns(parameters, starts, self.horizon)
 

@@ -49,7 +49,7 @@ class Illustrative(Task):
         return np.clip(np.atleast_1d(np.asarray(mediators, dtype=np.float64)) / _CEILING, 0.0, 1.0)
 
     def expected_payoff(self, decisions: ArrayLike | None = None) -> Array:
-        return self._expected[self.space.family._indices(decisions)]
+        return self._expected[self.space.family.indices(decisions)]
 
     @property
     def optimum(self) -> float:

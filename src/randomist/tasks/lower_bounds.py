@@ -27,7 +27,7 @@ class _TwoDecisions(Task):
         object.__setattr__(self, "_expected", np.array(expected, dtype=np.float64))
 
     def expected_payoff(self, decisions: ArrayLike | None = None) -> Array:
-        return self._expected[self.space.family._indices(decisions)]
+        return self._expected[self.space.family.indices(decisions)]
 
     @property
     def optimum(self) -> float:

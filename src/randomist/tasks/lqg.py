@@ -102,7 +102,7 @@ class LQG(ControlTask):
         An episode takes `horizon` normal draws per coordinate from `rng`, one for the start (by its quantile) and one
         per transition, so a batch of mediators gets what the same mediators would get one by one.
         """
-        gains = self._box.family._rows(mediators)
+        gains = self._box.family.mediator_rows(mediators)
         out = np.empty(len(gains))
         block = max(1, _BLOCK // (self.horizon * self.dimension))
         for begin in range(0, len(gains), block):
@@ -134,13 +134,13 @@ class LQG(ControlTask):
     def expected_payoff(self, decisions: ArrayLike | None = None) -> Array:
         """J(ξ), clipping included, exact to about 1e-5 (1e-3 if no noise smooths it); see `gain_values`.  (n,)"""
         if isinstance(self.space, Finite):
-            indices: Indices | slice = slice(None) if decisions is None else self.space.family._indices(decisions)
+            indices: Indices | slice = slice(None) if decisions is None else self.space.family.indices(decisions)
             return self._table[indices].copy()
         if decisions is None:
             raise ParameterError("a box has no list of decisions; name those whose expected payoff you want")
         if not self.space.contains(decisions).all():
             raise ParameterError(f"decisions must lie between {self.space.low} and {self.space.high}")
-        return self._expected(self.space.family._rows(decisions, "decisions"))
+        return self._expected(self.space.family.mediator_rows(decisions, "decisions"))
 
     @property
     def optimum(self) -> float:
@@ -150,7 +150,7 @@ class LQG(ControlTask):
     def _optimum(self) -> float:
         if isinstance(self.space, Finite):
             return float(self._table.max())
-        lows, highs, stds = np.atleast_1d(self._box.low), np.atleast_1d(self._box.high), self._box.family._std[0]
+        lows, highs, stds = np.atleast_1d(self._box.low), np.atleast_1d(self._box.high), self._stds
         best = 0.0
         for low, high, std in zip(lows, highs, stds, strict=True):  # coordinates do not interact
             grid = np.linspace(low, high, 2001)
@@ -169,10 +169,15 @@ class LQG(ControlTask):
         assert self.space.points is not None
         return self._expected(self.space.points)
 
+    @property
+    def _stds(self) -> Array:
+        """Of every coordinate of the gain.  (d,)"""
+        return np.atleast_1d(self._box.family.spread)
+
     def _expected(self, points: Array) -> Array:
         """(n, d) -> (n,)"""
-        stds = self._box.family._std[0]
-        return np.mean([self._expected_1d(points[:, i], stds[i]) for i in range(self.dimension)], axis=0)  # type: ignore[no-any-return]
+        each = [self._expected_1d(points[:, i], std) for i, std in enumerate(self._stds)]
+        return np.asarray(np.mean(each, axis=0))
 
     def _expected_1d(self, points: Array, std: float) -> Array:
         """E[J(θ)], θ ~ N(ξ, std²), by a trapezoidal rule fine enough for the kinks of J.  (n,) -> (n,)"""
@@ -187,7 +192,7 @@ class LQG(ControlTask):
     @cached_property
     def _gain_value(self) -> PPoly:
         """J(θ) at every gain that a decision of the box can draw; one table per process and setting."""
-        reach = _TAIL * self._box.family._std[0]
+        reach = _TAIL * self._stds
         low, high = float((self._box.low - reach).min()), float((self._box.high + reach).max())
         constants = (self.discount, self.noise_std, self.limit, self.state_cost, self.action_cost)
         return _gain_spline(low, high, self.horizon, *constants)

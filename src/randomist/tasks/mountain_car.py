@@ -62,7 +62,7 @@ class MountainCar(ControlTask):
 
     def payoff(self, mediators: ArrayLike, rng: np.random.Generator) -> Array:
         """One episode per mediator, each from its own start.  (n, 2) -> (n,)"""
-        parameters = self.space.family._rows(mediators)
+        parameters = self.space.family.mediator_rows(mediators)
         starts = rng.uniform(START_LOW, START_HIGH, size=len(parameters))
         return _returns(parameters, starts, self.horizon, 2.0)
 

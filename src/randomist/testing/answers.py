@@ -138,13 +138,13 @@ class Permuted(Family):
         return points[self.order], weights[self.order]
 
     def sample(self, decisions: ArrayLike | None, rng: np.random.Generator) -> NDArray[Any]:
-        return self.family.sample(self.order[self._indices(decisions)], rng)
+        return self.family.sample(self.order[self.indices(decisions)], rng)
 
     def log_density(self, decisions: ArrayLike | None, mediators: ArrayLike) -> Array:
-        return self.family.log_density(self.order[self._indices(decisions)], mediators)
+        return self.family.log_density(self.order[self.indices(decisions)], mediators)
 
     def log_renyi(self, decisions: ArrayLike | None, others: ArrayLike | None, order: float = 2.0) -> Array:
-        return self.family.log_renyi(self.order[self._indices(decisions)], self.order[self._indices(others)], order)
+        return self.family.log_renyi(self.order[self.indices(decisions)], self.order[self.indices(others)], order)
 
     def state(self) -> dict[str, Any]:
         return super().state() | {"family": self.family.state()}
