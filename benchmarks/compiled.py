@@ -11,7 +11,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from randomist.importance import kernels
+from randomist.importance.passes import numba as passes
+from randomist.importance.perturbation import choose
 
 Array = NDArray[np.float64]
 
@@ -27,31 +28,30 @@ def randomist_run(
     rounds: int,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Decisions of a run whose payoff is clip(z/4, 0, 1).  (rounds,)"""
+    """Decisions of a run whose payoff is clip(z/4, 0, 1); row j of the divergences has those to j.  (rounds,)"""
     K = len(mean)
-    ratios, mixture, inverse, payoffs = np.empty((K, rounds)), np.empty(rounds), np.empty(rounds), np.empty(rounds)
-    plays, effective, log_effective = np.zeros(K, np.int64), np.zeros(K), np.full(K, -np.inf)
+    ratios, mixture, payoffs = np.empty((K, rounds)), np.empty((2, rounds)), np.empty(rounds)
+    plays, recent = np.zeros((3, K), np.int64), np.zeros(passes.FIRST + passes.ERA, np.int64)
+    mixed, eta = np.array([0, -1, 0]), np.zeros((2, K))
+    eta[passes.LOG_ETA] = -np.inf
     decisions = np.empty(rounds, np.int64)
     log_density, index = np.empty(K), np.empty(K)
     for m in range(rounds):
         if m < len(opening):
             decision = opening[m]
         else:
-            table = kernels.estimate(
-                effective, log_effective, confidence * math.log(m + 1.0), m, ratios, inverse, payoffs, m
-            )
+            term = confidence * math.log(m + 1.0)
+            table = passes.estimate(ratios, mixture, payoffs, m, mixed, plays, recent, eta, term, m)
             for k in range(K):
-                eta = max(effective[k], 1e-300)
-                perturbation = rng.binomial(math.ceil(scale * eta), 0.5) / eta
-                index[k] = table[kernels.VALUE, k] + perturbation + table[kernels.WIDTH, k]
-            decision = kernels.choose(index, log_effective, rng.random())
+                effective = max(eta[passes.ETA, k], 1e-300)
+                perturbation = rng.binomial(math.ceil(scale * effective), 0.5) / effective
+                index[k] = table[passes.VALUE, k] + perturbation + table[passes.WIDTH, k]
+            decision = choose(index, eta[passes.LOG_ETA], rng.random())
         z = mean[decision] + std[decision] * rng.standard_normal()
         for k in range(K):
             log_density[k] = -0.5 * ((z - mean[k]) / std[k]) ** 2 - math.log(std[k])
         payoff = min(max(z / 4, 0.0), 1.0)
-        kernels.append(
-            *(ratios, mixture, inverse, payoffs, m, plays, effective, log_effective),
-            *(log_divergence[:, decision], log_density, decision, payoff),
-        )
+        divergence = log_divergence[decision]
+        passes.append(ratios, payoffs, m, plays, recent, eta, divergence, log_density, decision, payoff)
         decisions[m] = decision
     return decisions

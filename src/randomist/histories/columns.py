@@ -239,14 +239,15 @@ class Columns:
             yield Part(self._weights(sample)[:, None], np.array([sample.payoff]), np.ones(1))
 
     def _add_sums(self, table: Array, besides: Block | None = None) -> None:
-        for block in self._mixed():
-            common = block.ratios, block.mixture[1], block.payoffs
+        for block in self._blocks():
             if block is besides:
                 continue
+            mixing = block.mixed, self.plays, self.recent
             if block.repeats and block.counts is not None:
-                passes.add_counted_sums(*common, block.counts, block.used, table)
+                passes.mix(block.ratios, block.mixture, block.used, *mixing)
+                passes.add_counted_sums(block.ratios, block.mixture[1], block.payoffs, block.counts, block.used, table)
             else:
-                passes.add_sums(*common, block.used, table)
+                passes.add_block(block.ratios, block.mixture, block.payoffs, block.used, *mixing, table)
         for sample in self.distant:
             weight = np.minimum(self._weights(sample), table[passes.CUT])
             table[passes.COVERAGE] += weight

@@ -81,13 +81,14 @@ class FiniteHistory:
             for source, mediator, payoff in zip(sources.tolist(), entries, payoffs.tolist(), strict=True):
                 self.append(source, mediator, payoff)
             return
-        densities = [self._log_densities(*chunk) for chunk in _chunks(sources, mediators)]  # raises before any change
+        for chunk in _chunks(sources, mediators):
+            self._log_densities(*chunk)  # raises before anything has changed
         played, rows = np.unique(sources, return_inverse=True)
         if len(sources):
             log_divergences = np.array([self._divergence(source) for source in played.tolist()])
             passes.add_effectives(self.eta, log_divergences, rows.astype(np.int64))
         passes.count_plays(self.columns.plays, self.columns.recent, sources)
-        self._write(sources, densities, payoffs)
+        self._write(sources, mediators, payoffs)
         self._told += len(sources)
 
     def add_plays(self, times: Indices) -> None:
@@ -108,15 +109,16 @@ class FiniteHistory:
         term = confidence_term(self._told, confidence)
         eta = self.divergence.effective_samples(self.columns, self.eta) if self._told else self.eta
         table = self.columns.table(eta, term, self._told)
-        if not self.estimator.of_sums:
+        estimator = self.estimator
+        if not estimator.of_sums:
             table[passes.VALUE] = self._gains(table[passes.CUT])
-        value, effective, threshold, width, coverage, log_effective, _ = table
-        value = self.estimator.combine(value, coverage)
-        if self.estimator.unknown is not None:
-            value = np.where(log_effective > -np.inf, value, self.estimator.unknown)
         table.flags.writeable = False
+        value, effective, threshold, width, coverage, log_effective, _ = table
+        value = estimator.combine(value, coverage)
+        if estimator.unknown is not None:
+            value = np.where(log_effective > -np.inf, value, estimator.unknown)
         estimates = Estimates(value, effective, threshold, width, self.plays.copy(), coverage, log_effective)
-        return estimates if not self.space.loggers else estimates.first(self.space.size)
+        return estimates.first(self.space.size) if self.space.loggers else estimates
 
     def standard_error(self, mean: Array, estimates: Estimates) -> Array:
         """Of the weighted mean ȳ = Σ w y / Σ w: sqrt(Σ w² (y - ȳ)²) / Σ w, 0 where there is no weight.  (K,) -> (K,)
@@ -164,7 +166,7 @@ class FiniteHistory:
         self.eta[:] = state["eta"]
         self.divergence.restore(state)
         if not self.counted:
-            self._write(sources, [self._log_densities(*chunk) for chunk in _chunks(sources, mediators)], payoffs)
+            self._write(sources, mediators, payoffs)
         self._told = int(self.plays.sum())
 
     # Inside.
@@ -174,12 +176,12 @@ class FiniteHistory:
             return self.divergence.nodes
         return Nodes(self.space) if wanted else None
 
-    def _write(self, sources: Indices, densities: list[Array], payoffs: Array) -> None:
+    def _write(self, sources: Indices, mediators: NDArray[Any], payoffs: Array) -> None:
         start = 0
-        for log_density in densities:
-            rows = slice(start, start + len(log_density))
-            self.columns.write(sources[rows], log_density, payoffs[rows])
-            start += len(log_density)
+        for some, drawn in _chunks(sources, mediators):
+            end = start + len(some)
+            self.columns.write(some, self._log_densities(some, drawn), payoffs[start:end])
+            start = end
 
     def _divergence(self, source: int) -> Array:
         """D2 of every source to one that is played; where they are not known, a source informs itself alone.  (S,)"""

@@ -205,9 +205,24 @@ def estimate(
     """A new table with the sums over one block; those of the other blocks are added by `add_sums`.  (7, S)"""
     table = np.empty((7, eta.shape[1]))
     begin_estimate(eta, term, told, table)
+    add_block(ratios, mixture, payoffs, used, mixed, plays, recent, table)
+    return table
+
+
+@compiled
+def add_block(
+    ratios: Array,
+    mixture: Array,
+    payoffs: Array,
+    used: int,
+    mixed: Indices,
+    plays: Indices,
+    recent: Indices,
+    table: Array,
+) -> None:
+    """`mix` and `add_sums`."""
     mix(ratios, mixture, used, mixed, plays, recent)
     add_sums(ratios, mixture[1], payoffs, used, table)
-    return table
 
 
 @compiled(fastmath=True)

@@ -133,9 +133,11 @@ class SharedHistoryLearner(FiniteLearner):
         return [int(self._rng.integers(self.space.size) if self.first is None else self.first)]
 
     def bias(self, estimates: Estimates) -> Array:
-        """b_t(x), what truncation may take away from the value; finite.  (K,)"""
+        """b_t(x), what truncation may take away from the value.  (K,)"""
         if self._bias_factor is None:
             return self.history.truncated_mass(estimates.threshold)
+        if self._bias_factor == 1.0:
+            return estimates.width  # infinite where nothing is known
         return self._bias_factor * np.minimum(estimates.width, HUGE)
 
     def _estimate(self) -> Estimates:
