@@ -73,7 +73,8 @@ def test_the_empirical_divergence_is_the_second_moment_of_the_weights():
     missing = np.maximum(1 - omega.mean(axis=1), 0)
     eta = np.maximum(1 / ((omega**2).sum(axis=1) / 200**2 + missing**2), counts)
     estimates = learner.estimates()
-    assert learner.divergence == "empirical"
+    assert learner.divergence == "harmonic"  # as it was given: where divergences are not known,
+    assert learner.history.divergence.name == "empirical"  # they are estimated
     np.testing.assert_allclose(estimates.effective_samples, eta, rtol=1e-10)
     cut = 200 / np.sqrt(eta * 2 * math.log(201))  # M = sqrt(m d2 / (α log t)), d2 = m/η
     payoffs = np.clip(np.array(mediators) / 4, 0, 1)
@@ -149,7 +150,7 @@ def test_a_sample_beyond_float64_is_kept_in_log_space():
     learner.tell(learner.ask(), 1.0, log_likelihoods=[-900.0, 0.0])
     learner = rd.load(learner.state())
     np.testing.assert_allclose(learner.estimates().coverage[0], 1 / math.sqrt(2 * math.log(2)))  # ω = 1, cut at M
-    assert learner.history._wild[0].log_ratios.tolist() == [0.0, 900.0]
+    assert learner.history.columns.distant[0].log_ratios.tolist() == [0.0, 900.0]
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,16 @@ from hypothesis import strategies as st
 
 import randomist as rd
 from randomist import importance
-from randomist.histories.finite import SharedHistory
-from randomist.importance import kernels
+from randomist.importance.perturbation import choose, coin_words, perturb
 from tests import naive
+from tests.histories.helpers import empty, told
 from tests.problems import BESIDE_AN_ATOM, BOXES, CATEGORIES, GAUSSIANS, NARROW
 
 FIELDS = ("value", "effective_samples", "threshold", "width", "coverage")
 
 
 def assert_equals_definition(space, decisions, mediators, payoffs, confidence=2.0, rtol=1e-10):
-    history = SharedHistory(space)
-    for decision, mediator, payoff in zip(decisions, mediators, payoffs, strict=True):
-        history.append(int(decision), mediator, float(payoff))
-    got = history.estimate(confidence)
+    got = told(empty(space), decisions, mediators, payoffs).estimate(confidence)
     family = space.family
     want = naive.estimates(
         family.log_density(None, mediators), family.log_renyi(None, None), decisions, payoffs, confidence
@@ -92,10 +89,7 @@ def test_log_densities_of_ten_thousand_and_infinite_divergences(seed):
 def test_many_samples_stay_exact():
     space = SPACES["illustrative (2, 0.1)"]
     decisions, mediators, payoffs = draw_history(space, 9_000, seed=3)  # three blocks
-    history = SharedHistory(space)
-    for row in zip(decisions.tolist(), mediators, payoffs, strict=True):
-        history.append(*row)
-    got = history.estimate(2.0)
+    got = told(empty(space), decisions, mediators, payoffs).estimate(2.0)
     log_density, divergence = space.family.log_density(None, mediators), space.family.log_renyi(None, None)
     log_eta = importance.log_effective_samples(divergence, got.plays)
     log_weight = importance.log_weights(log_density, importance.log_mixture(log_density, got.plays))
@@ -145,10 +139,7 @@ def test_laws(seed, rounds):
     K = int(rng.integers(1, 7))
     space = rd.Finite(rd.Gaussian(rng.normal(0, 3, (K, 2)), rng.uniform(0.1, 3, (K, 2))))
     decisions, mediators, payoffs = draw_history(space, rounds, seed)
-    history = SharedHistory(space)
-    for row in zip(decisions.tolist(), mediators, payoffs, strict=True):
-        history.append(*row)
-    got = history.estimate(2.0)
+    got = told(empty(space), decisions, mediators, payoffs).estimate(2.0)
     assert (got.effective_samples >= got.plays).all()
     assert all(np.isfinite(field[got.effective_samples > 0]).all() for field in got)
     assert (got.value <= got.coverage * (1 + 1e-12)).all()
@@ -161,13 +152,11 @@ def test_laws(seed, rounds):
 
 def test_choose_breaks_ties_evenly_and_orders_what_overflows():
     uniforms = (np.arange(3000) + 0.5) / 3000
-    picks = [kernels.choose(np.array([1.0, 2.0, 2.0, 0.0, 2.0]), np.zeros(5), u) for u in uniforms]
+    picks = [choose(np.array([1.0, 2.0, 2.0, 0.0, 2.0]), np.zeros(5), u) for u in uniforms]
     np.testing.assert_array_equal(np.bincount(picks), [0, 1000, 1000, 0, 1000])
-    assert (
-        kernels.choose(np.array([np.inf, 1e305, 3.0]), np.array([-800.0, -870.0, 0.0]), 0.9) == 1
-    )  # e^870 beats e^800
-    assert kernels.choose(np.array([5.0, 0.0]), np.array([1.0, -np.inf]), 0.5) == 1  # η = 0: index +inf
-    assert kernels.choose(np.array([5.0, np.nan]), np.zeros(2), 0.5) == -1
+    assert choose(np.array([np.inf, 1e305, 3.0]), np.array([-800.0, -870.0, 0.0]), 0.9) == 1  # e^870 beats e^800
+    assert choose(np.array([5.0, 0.0]), np.array([1.0, -np.inf]), 0.5) == 1  # η = 0: index +inf
+    assert choose(np.array([5.0, np.nan]), np.zeros(2), 0.5) == -1
 
 
 def test_coins_are_binomial():
@@ -177,8 +166,8 @@ def test_coins_are_binomial():
     rng = np.random.default_rng(5)
     for flips in (5, 70):
         effective = np.full(20_000, float(flips))
-        words = rng.bit_generator.random_raw(kernels.coin_words(effective, 1.0))
-        heads = kernels.perturb(np.zeros(20_000), effective, 1.0, words) * flips
+        words = rng.bit_generator.random_raw(coin_words(effective, 1.0))
+        heads = perturb(np.zeros(20_000), effective, 1.0, words) * flips
         low, high = binom.ppf([1e-3, 1 - 1e-3], flips, 0.5).astype(int)
         seen = np.bincount(np.clip(np.rint(heads).astype(int), low, high), minlength=high + 1)[low:]
         law = binom.pmf(np.arange(low, high + 1), flips, 0.5)
@@ -187,7 +176,7 @@ def test_coins_are_binomial():
 
 
 def test_a_mediator_that_its_decision_cannot_draw_is_refused_and_nothing_changes():
-    history = SharedHistory(SPACES["uniform boxes, partly disjoint"])
+    history = empty(SPACES["uniform boxes, partly disjoint"])
     history.append(0, 0.7, 1.0)
     before = history.estimate(2.0)
     with pytest.raises(rd.errors.MediatorError, match=r"3\.5 has density 0 under decision 0"):

@@ -12,6 +12,7 @@ from scipy.stats import binom
 import randomist as rd
 from randomist.importance import chains, coins, perturbed
 from randomist.importance.coins import TABLE
+from randomist.importance.estimators import find_estimator
 
 
 def naive_at_most(theirs, ours):
@@ -149,15 +150,15 @@ def test_tabulated_density_changes_no_acceptance_probability_by_more_than_two_pe
 def test_tabulated_density_on_a_real_history():
     learner = played(density="full", rounds=1200)
     history, term, table = learner.history, learner._term(), TABLE.upto(2000)
-    estimate = learner._rows.estimate(term, history.log_mixture.array, history.payoffs.array)
-    values, log_etas = estimate[0], estimate[5]
+    values, log_etas = learner._played(term)
     flips = np.array([perturbed.flips_of(e, 1.1) for e in log_etas])
     others = (values, log_etas, flips, history.plays.rows)
     grid = perturbed.tabulate(table, others)
     rng, pairs = np.random.default_rng(0), []
     for _ in range(60):
         point = rng.uniform(*learner._bounds)[None]
-        x = chains.perturbed_at(point, 0, 1.1, 0.0, term, history.arrays())
+        value, log_eta, _ = history.sums(point, term, find_estimator("paper"))
+        x = chains.perturbed(value[0], log_eta[0], 1.1, 0.0, term)
         fast = perturbed.log_tabulated_density(table, x, others, grid)
         pairs.append((perturbed.log_direct_density(table, x, others), fast))
     worst = max(abs(acceptance(a[0], b[0]) - acceptance(a[1], b[1])) for a in pairs for b in pairs)

@@ -64,7 +64,7 @@ def test_location_scale_refuses_a_scale_of_zero():
 
 def naive_optimistic(learner, point):
     """value⁺ by its definition."""
-    record, std, told = learner.record, learner.history.std, learner.told
+    record, std, told = learner.record, learner.history.spread, learner.told
     density = np.array([norm.pdf(record.mediators, x, std).prod(axis=1) for x in record.decisions])  # (plays, t)
     weight = norm.pdf(record.mediators, point, std).prod(axis=1) / density.mean(axis=0)
     eta = np.exp(-(((point - record.decisions) / std) ** 2).sum(axis=1)).sum()
@@ -76,7 +76,7 @@ def test_optimistic_estimate_and_gradient_equal_the_definition():
     learner = fed(rd.Prospector(RECTANGLE, seed=3), 60, lambda z: 0.5 + 0.4 * math.sin(3 * z[0] + 0.2 * z[1]))
     samples, term = learner.history.arrays(), confidence_term(60, 2.0)
     points = np.random.default_rng(0).uniform([-1, 0], [1, 20], (25, 2))
-    scaled = points / learner.history.std
+    scaled = points / learner.history.spread
     surface = ascent.optimistic_at(scaled, term, samples)
     np.testing.assert_allclose(surface.value, [naive_optimistic(learner, point) for point in points], rtol=1e-10)
     np.testing.assert_allclose(surface.value, learner.estimate(points).value, rtol=1e-10)
@@ -125,12 +125,10 @@ def test_weighted_means_equal_the_definition():
     learner = fed(rd.Auto(low=[-1, 0], high=[1, 2], seed=2), 50)
     record, family = learner.record, learner.space.family
     density = np.exp(family.log_density(record.decisions, record.mediators))  # (plays, t)
-    low, high = record.payoffs.min(), record.payoffs.max()
-    payoffs = (record.payoffs - low) / (high - low)
     for decision in [*record.decisions[[0, 20, 49]], np.array([0.2, 1.1, 0.1])]:
         weight = np.exp(family.log_density(decision[None], record.mediators))[0] / density.mean(axis=0)
         estimates = learner.estimate(decision[None])
-        assert estimates.value[0] == pytest.approx(np.sum(weight * payoffs) / np.sum(weight), rel=1e-9)
+        assert estimates.value[0] == pytest.approx(np.sum(weight * record.payoffs) / np.sum(weight), rel=1e-9)
         assert estimates.coverage[0] == pytest.approx(weight.mean(), rel=1e-9)
         effective = np.exp(-family.log_renyi(decision[None], record.decisions)).sum()
         assert estimates.effective_samples[0] == pytest.approx(effective, rel=1e-9)

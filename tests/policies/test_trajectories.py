@@ -104,7 +104,7 @@ def test_per_decision_weights_are_what_they_are_called():
         for i, (decision, trajectory) in enumerate(told):
             log_density[:, i] = naive_steps(GAUSSIANS, decision, trajectory)[0][:, : h + 1].sum(axis=1)
             reward = trajectory.rewards[h] if h < len(trajectory.rewards) else 0.0
-            y[i] = g[h] * (reward - low) / (high - low)
+            y[i] = g[h] * (reward - low) / (high - low)  # on the [0, 1] scale
         density = np.exp(log_density)
         omega = density / (plays @ density / m)
         missing = np.maximum(1 - omega.mean(axis=1), 0)
@@ -113,8 +113,8 @@ def test_per_decision_weights_are_what_they_are_called():
         value += (np.minimum(omega, cut[:, None]) * y).mean(axis=1)
         width += g[h] * np.sqrt(term / eta)
     estimates = learner.estimates()
-    np.testing.assert_allclose(estimates.value, value, rtol=1e-9)
-    np.testing.assert_allclose(estimates.width, width, rtol=1e-9)
+    np.testing.assert_allclose(estimates.value, low + (high - low) * value, rtol=1e-9)
+    np.testing.assert_allclose(estimates.width, (high - low) * width, rtol=1e-9)
     np.testing.assert_allclose(estimates.effective_samples, term / width**2, rtol=1e-9)
 
 
@@ -123,7 +123,7 @@ def test_a_policy_by_itself_is_its_own_average():
         space = rd.Finite.policies(GAUSSIANS[:1], weights=weights, horizon=8)
         learner = rd.FollowTheLeader(space, payoff_range=(0, 8), estimator="self-normalised")
         told = played(GAUSSIANS, learner, 40)
-        mean = np.mean([trajectory.rewards.sum() for _, trajectory in told]) / 8
+        mean = np.mean([trajectory.rewards.sum() for _, trajectory in told])
         np.testing.assert_allclose(learner.estimates().value, mean, rtol=1e-10)
         assert learner.estimates().effective_samples[0] == pytest.approx(40)
 
@@ -155,7 +155,7 @@ def test_a_running_range_is_what_the_known_range_is():
     low, high = running.record.payoffs.min(), running.record.payoffs.max()
     known = rd.Optimist(space, payoff_range=(low, high), seed=0)
     for trial, trajectory in told:
-        known._adopt(trial)
+        known.adopt(trial)
         known.tell_episode(trial, trajectory)
     np.testing.assert_allclose(running.estimates().value, known.estimates().value, rtol=1e-9)
 

@@ -51,8 +51,9 @@ class BoxLearner(Learner):
         rows = self.space.family.decision_rows(decisions)
         outside = ~self.space.contains(decisions)
         if outside.any():
+            scale = ", the last entry being the scale" if isinstance(self.space.family, LocationScale) else ""
             raise ParameterError(
-                f"decision {rows[outside][0]} lies outside the box [{self.space.low}, {self.space.high}]"
+                f"decision {rows[outside][0]} lies outside the box [{self.space.low}, {self.space.high}]{scale}"
             )
         return self._scale.to_user(self._estimate(rows))
 
