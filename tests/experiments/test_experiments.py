@@ -306,6 +306,7 @@ def test_claims_follow_the_numbers():
     assert claims.Claim(1, "", [unclear, failed, held]).verdict == "did not hold"
 
 
+@pytest.mark.timeout(600)
 def test_reproduce_quickly_writes_everything(tmp_path):
     done = call("reproduce", "lqg", "--quick", "--out", tmp_path, "--jobs", 2)
     assert done.returncode == 0, done.stderr

@@ -248,17 +248,13 @@ def test_ones_own_in_the_command_line_with_two_jobs(mine):
 
 
 def test_ones_own_in_an_experiment_with_two_jobs(mine):
-    from randomist.experiments.runner import run_experiment
-    from randomist.experiments.specs import read_experiment
-    from randomist.experiments.store import Store
-
     (mine / "mine.toml").write_text(
         'name = "mine"\nrounds = 8\nseeds = 2\n[[tasks]]\nid = "bench_mine:sloped"\nsettings = { slope = 2.0 }\n'
         '[[learners]]\nname = "bench_mine:Patient"\nsettings = { patience = 2, payoff_range = [-20, 20] }\n'
     )
-    store = Store(mine / "out", read_experiment(mine / "mine.toml"))
-    assert run_experiment(store, jobs=2) == {}
-    assert store.missing() == []
+    done = subprocess.run([COMMAND, "experiment", "mine.toml", "--jobs", "2"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "report:" in done.stdout
 
 
 def test_ones_own_in_a_study_from_the_shell(mine):
