@@ -13,7 +13,7 @@ from randomist._types import Array
 from randomist.histories.estimates import Estimates
 from randomist.histories.growing import Growing
 from randomist.importance.estimators import Estimator
-from randomist.importance.passes.numba import LOG_HUGE
+from randomist.importance.passes.layout import LOG_HUGE
 
 if TYPE_CHECKING:
     from randomist.spaces import Box

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from randomist._types import Array, Indices
-from randomist.importance.passes import numba as passes
+from randomist.importance.passes import backend, layout
 
 BLOCK_ENTRIES = 2**17  # ratios per block: a mebibyte, so that a block's samples stay near the core
 
@@ -69,6 +69,7 @@ class Columns:
     sources: int
     size: int  # columns of a block
     by_payoff: bool = False  # whether samples are counted as one only where their payoffs are equal, too
+    passes: Any = field(default_factory=backend)  # the compiled loops
     plays: Indices = field(init=False)  # (3, S), see `passes`
     recent: Indices = field(init=False)
     stored: Block = field(init=False)  # has room for at least one more sample
@@ -80,7 +81,7 @@ class Columns:
 
     def __post_init__(self) -> None:
         self.plays = np.zeros((3, self.sources), np.int64)
-        self.recent = np.zeros(passes.FIRST + passes.ERA, np.int64)
+        self.recent = np.zeros(layout.FIRST + layout.ERA, np.int64)
         self.stored = Block.empty(self.sources, self.size, keyed=False)
 
     # Samples come in.
@@ -90,12 +91,12 @@ class Columns:
     ) -> None:
         """A play of `source`, what it adds to η, and its sample: O(S)."""
         if counted:
-            passes.count_play(self.plays, self.recent, source)
-            passes.add_effective(eta, log_divergence, 1.0)
+            self.passes.count_play(self.plays, self.recent, source)
+            self.passes.add_effective(eta, log_divergence, 1.0)
             self.count(source, log_density, payoff)
             return
         block = self.stored
-        fits = passes.append(
+        fits = self.passes.append(
             block.ratios,
             block.payoffs,
             block.used,
@@ -111,7 +112,7 @@ class Columns:
 
     def extend(self, sources: Indices, log_density: Array, payoffs: Array) -> None:
         """Many samples that are not counted, their plays included: the same as one by one.  (n,), (n, S), (n,)"""
-        passes.count_plays(self.plays, self.recent, sources)
+        self.passes.count_plays(self.plays, self.recent, sources)
         self.write(sources, log_density, payoffs)
 
     def write(self, sources: Indices, log_density: Array, payoffs: Array) -> None:
@@ -119,7 +120,7 @@ class Columns:
         done, n = 0, len(sources)
         while done < n:
             block = self.stored
-            reached, used = passes.write_all(
+            reached, used = self.passes.write_all(
                 block.ratios, block.payoffs, block.used, log_density, sources, payoffs, done
             )
             self.recorded += used - block.used
@@ -134,9 +135,9 @@ class Columns:
     def add_plays(self, times: Indices) -> None:
         """So many more plays of every source, whose samples follow; sums are made anew from the counts.  (S,)"""
         self.plays += times
-        self.plays[passes.LAST_EPOCH] = self.plays[passes.LAST_ERA] = self.plays[passes.NOW]
-        self.recent[passes.SINCE] = 0
-        self.recent[passes.ERAS] += 1
+        self.plays[layout.LAST_EPOCH] = self.plays[layout.LAST_ERA] = self.plays[layout.NOW]
+        self.recent[layout.SINCE] = 0
+        self.recent[layout.ERAS] += 1
 
     def count(self, source: int, log_density: Array, payoff: float) -> None:
         """A sample whose play has been counted: one more of its kind, or a new column."""
@@ -152,7 +153,7 @@ class Columns:
             block.squares[column] += payoff * payoff
             return
         block = self._open_keyed()
-        if not passes.write(block.ratios, block.payoffs, block.used, log_density, source, payoff):
+        if not self.passes.write(block.ratios, block.payoffs, block.used, log_density, source, payoff):
             self.distant.append(Distant(-1, log_density - log_density[source], payoff))
             return
         assert block.counts is not None
@@ -192,7 +193,7 @@ class Columns:
     def table(self, eta: Array, term: float, told: int) -> Array:
         """Everything that an estimate is made of, by one pass over (S, t): the rows of `passes`.  (7, S)"""
         first = self.stored if self.keyed is None or self.keyed.repeats or self.stored.used else self.keyed
-        table: Array = passes.estimate(
+        table: Array = self.passes.estimate(
             first.ratios,
             first.mixture,
             first.payoffs,
@@ -214,9 +215,9 @@ class Columns:
         for block in self._mixed():
             common = block.ratios, block.mixture[1], block.payoffs
             if block.repeats and block.counts is not None and block.squares is not None:
-                passes.add_counted_moments(*common, block.counts, block.squares, block.used, cut, moments)
+                self.passes.add_counted_moments(*common, block.counts, block.squares, block.used, cut, moments)
             else:
-                passes.add_moments(*common, block.used, cut, moments)
+                self.passes.add_moments(*common, block.used, cut, moments)
         for sample in self.distant:
             moments += np.minimum(self._weights(sample), cut) ** 2 * sample.payoff ** np.arange(3)[:, None]
         return moments
@@ -224,9 +225,9 @@ class Columns:
     def coverage(self, cut: Array) -> Array:
         """Σ_i min(M, ω)/m.  (S,) -> (S,)"""
         table = np.zeros((7, self.sources))
-        table[passes.CUT] = cut
+        table[layout.CUT] = cut
         self._add_sums(table)
-        covered: Array = table[passes.COVERAGE]
+        covered: Array = table[layout.COVERAGE]
         return covered
 
     def parts(self) -> Iterator[Part]:
@@ -244,14 +245,16 @@ class Columns:
                 continue
             mixing = block.mixed, self.plays, self.recent
             if block.repeats and block.counts is not None:
-                passes.mix(block.ratios, block.mixture, block.used, *mixing)
-                passes.add_counted_sums(block.ratios, block.mixture[1], block.payoffs, block.counts, block.used, table)
+                self.passes.mix(block.ratios, block.mixture, block.used, *mixing)
+                self.passes.add_counted_sums(
+                    block.ratios, block.mixture[1], block.payoffs, block.counts, block.used, table
+                )
             else:
-                passes.add_block(block.ratios, block.mixture, block.payoffs, block.used, *mixing, table)
+                self.passes.add_block(block.ratios, block.mixture, block.payoffs, block.used, *mixing, table)
         for sample in self.distant:
-            weight = np.minimum(self._weights(sample), table[passes.CUT])
-            table[passes.COVERAGE] += weight
-            table[passes.VALUE] += weight * sample.payoff
+            weight = np.minimum(self._weights(sample), table[layout.CUT])
+            table[layout.COVERAGE] += weight
+            table[layout.VALUE] += weight * sample.payoff
 
     def _blocks(self) -> list[Block]:
         return [*self.earlier, self.stored, *([] if self.keyed is None else [self.keyed])]
@@ -259,14 +262,14 @@ class Columns:
     def _mixed(self) -> Iterator[Block]:
         """The blocks, their mixtures up to date."""
         for block in self._blocks():
-            passes.mix(block.ratios, block.mixture, block.used, block.mixed, self.plays, self.recent)
+            self.passes.mix(block.ratios, block.mixture, block.used, block.mixed, self.plays, self.recent)
             yield block
 
     def _weights(self, sample: Distant) -> Array:
         """ω/m of a distant sample, capped at what float64 holds.  (S,)"""
-        plays = self.plays[passes.NOW]
+        plays = self.plays[layout.NOW]
         log_mixture = np.logaddexp.reduce(np.log(plays[plays > 0]) + sample.log_ratios[plays > 0])
-        weight: Array = np.exp(np.minimum(sample.log_ratios - log_mixture, passes.LOG_HUGE))
+        weight: Array = np.exp(np.minimum(sample.log_ratios - log_mixture, layout.LOG_HUGE))
         return weight
 
     # Payoffs change when the range of payoffs does.
@@ -299,8 +302,8 @@ class Columns:
     def state(self) -> dict[str, Any]:
         """Plays and counted samples; the others follow from the record."""
         recent = self.recent
-        played = recent[passes.FIRST : passes.FIRST + recent[passes.SINCE]]
-        state: dict[str, Any] = {"plays": self.plays.copy(), "eras": int(recent[passes.ERAS]), "recent": played.copy()}
+        played = recent[layout.FIRST : layout.FIRST + recent[layout.SINCE]]
+        state: dict[str, Any] = {"plays": self.plays.copy(), "eras": int(recent[layout.ERAS]), "recent": played.copy()}
         blocks = [block for block in self._blocks() if block.counts is not None]
         apart = [sample for sample in self.distant if sample.number < 0]
         if blocks or apart:
@@ -319,8 +322,8 @@ class Columns:
         """Undo `state`, bit for bit; `write` brings back the samples that are not counted."""
         self.plays[:] = state["plays"]
         played = np.asarray(state["recent"], np.int64)
-        self.recent[passes.SINCE], self.recent[passes.ERAS] = len(played), state["eras"]
-        self.recent[passes.FIRST : passes.FIRST + len(played)] = played
+        self.recent[layout.SINCE], self.recent[layout.ERAS] = len(played), state["eras"]
+        self.recent[layout.FIRST : layout.FIRST + len(played)] = played
         counted = state.get("counted")
         if counted is None:
             return

@@ -20,7 +20,7 @@ from randomist.importance.divergences import Divergence
 from randomist.importance.divergences.mixture import Mixture, Nodes
 from randomist.importance.estimators import Estimator
 from randomist.importance.estimators.self_normalised import SelfNormalised
-from randomist.importance.passes import numba as passes
+from randomist.importance.passes import layout
 
 if TYPE_CHECKING:
     from randomist.spaces import Finite
@@ -49,7 +49,7 @@ class FiniteHistory:
         self.nodes = self._nodes(nodes)  # for biases, as integrals
         self.columns = Columns(space.sources, size or block_size(space.sources), by_payoff=not estimator.of_sums)
         self.eta = np.zeros((2, space.sources))  # the harmonic bound: η and log η
-        self.eta[passes.LOG_ETA] = -np.inf
+        self.eta[layout.LOG_ETA] = -np.inf
         self.counted = space.family.discrete or not space.family.drawn
         self._seen: dict[Any, Array] = {}  # log-densities of a discrete family's mediators
         self._divergences: dict[int, Array] = {}  # D2 of every source to a played one, computed when it is first played
@@ -61,7 +61,7 @@ class FiniteHistory:
     @property
     def plays(self) -> Indices:
         """T of every source.  (S,)"""
-        plays: Indices = self.columns.plays[passes.NOW]
+        plays: Indices = self.columns.plays[layout.NOW]
         return plays
 
     # Samples come in.
@@ -86,8 +86,8 @@ class FiniteHistory:
         played, rows = np.unique(sources, return_inverse=True)
         if len(sources):
             log_divergences = np.array([self._divergence(source) for source in played.tolist()])
-            passes.add_effectives(self.eta, log_divergences, rows.astype(np.int64))
-        passes.count_plays(self.columns.plays, self.columns.recent, sources)
+            self.columns.passes.add_effectives(self.eta, log_divergences, rows.astype(np.int64))
+        self.columns.passes.count_plays(self.columns.plays, self.columns.recent, sources)
         self._write(sources, mediators, payoffs)
         self._told += len(sources)
 
@@ -95,7 +95,7 @@ class FiniteHistory:
         """So many more plays of every source, whose samples are to follow by `add_counted`.  (S,)"""
         self.columns.add_plays(times)
         for source in np.flatnonzero(times).tolist():
-            passes.add_effective(self.eta, self._divergence(source), float(times[source]))
+            self.columns.passes.add_effective(self.eta, self._divergence(source), float(times[source]))
 
     def add_counted(self, source: int, log_density: Array, payoff: float) -> None:
         """A sample known by its log-density under every source, its play being counted before.  (S,)"""
@@ -111,7 +111,7 @@ class FiniteHistory:
         table = self.columns.table(eta, term, self._told)
         estimator = self.estimator
         if not estimator.of_sums:
-            table[passes.VALUE] = self._gains(table[passes.CUT])
+            table[layout.VALUE] = self._gains(table[layout.CUT])
         table.flags.writeable = False
         value, effective, threshold, width, coverage, log_effective, _ = table
         value = estimator.combine(value, coverage)
@@ -236,7 +236,7 @@ def _of_format_1(history: FiniteHistory, state: dict[str, Any], sources: Indices
         absorbed += np.asarray(state["plays"]) - np.bincount(sources, minlength=len(absorbed))
     if absorbed.any():
         columns.add_plays(absorbed)
-    passes.count_plays(columns.plays, columns.recent, np.asarray(sources, np.int64))
+    columns.passes.count_plays(columns.plays, columns.recent, np.asarray(sources, np.int64))
     found = columns.state()
     if counted is not None:
         found["counted"] = {name: counted[name] for name in ("keys", "ratios", "payoffs", "counts", "squares")}

@@ -16,7 +16,7 @@ import numpy as np
 
 from randomist._types import Array
 from randomist.importance.continuum import Samples, exponents
-from randomist.importance.passes.numba import LOG_HUGE
+from randomist.importance.passes.layout import LOG_HUGE
 
 
 class Surface(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 
 from randomist._compiled import compiled
 from randomist._types import Array, Flags
-from randomist.importance.passes.numba import LOG_HUGE
+from randomist.importance.passes.layout import LOG_HUGE
 from randomist.importance.perturbed import Flips, Perturbed, flips_of
 
 Look: TypeAlias = Callable[[Array], Any]  # what a chain must know of a point

@@ -13,7 +13,7 @@ import numpy as np
 
 from randomist._compiled import compiled
 from randomist._types import Array
-from randomist.importance.passes.numba import FAR, LOG_HUGE
+from randomist.importance.passes.layout import FAR, LOG_HUGE
 
 
 class Samples(NamedTuple):

@@ -22,34 +22,82 @@ concavity step for rows that are not identically distributed, and the baselines 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import logsumexp
 
-from randomist._types import Array
+from randomist._types import Array, Flags
+from randomist.importance.bounds import confidence_term
+from randomist.importance.growth import Growth
 
-STAKES = 16  # stakes per variable, each twice the one before
+STAKES = 16  # constant stakes per variable, each twice the one before
 _EXPONENTS = np.arange(STAKES) - STAKES // 2
 _MARGIN = 0.9  # of the largest stake that a variable's lower bound allows
 _LARGEST_GAIN = 1e9  # λX is cut here, so that 32 factors stay in float64; cutting can only lower a lower bound
 
 
+class Bets(ABC):
+    """Bets on variables X_f that all speak about one unknown m: the mean of X_f is m - offsets[f].
+
+    A kind of bets says which stakes it lays and how much money is on each, both without looking at the data, and in
+    `log_fair` what the stakes grow to if m is the truth. Whoever has the data adds them to `growth()`, and
+    `lower_bound` says what its total excludes.
+    """
+
+    error: float  # the probability with which the bound may be wrong
+    offsets: Array  # (F,)
+    stakes: Array  # λ  (F, S)
+    log_prior: Array  # of each stake; the priors of all F · S add up to at most 1  (F, S)
+
+    @abstractmethod
+    def log_fair(self, m: float) -> Array:
+        """What E Π_i (1 + λ X_i) of each stake cannot exceed if m is the truth, as a logarithm.  (F, S)"""
+
+    @property
+    def caps(self) -> Array:
+        """Where each variable is cut before it is bet on.  (F,)"""
+        return np.asarray(_LARGEST_GAIN / self.stakes.max(axis=1))
+
+    def growth(self) -> Growth:
+        """What the stakes have earned before the first row: nothing."""
+        return Growth(self.stakes, self.caps)
+
+    def log_evidence(self, log_growth: Array, m: float) -> float:
+        """log G(m), with Σ_i log(1 + λ X_i) in `log_growth`.  (F, S)"""
+        from scipy.special import logsumexp
+
+        return float(logsumexp(self.log_prior + log_growth - self.log_fair(m)))
+
+    def lower_bound(self, log_growth: Array, low: float, high: float) -> float:
+        """The largest m in [low, high] below which all can be excluded; wrong with probability at most `error`."""
+        from scipy.optimize import brentq  # slow to import
+
+        needed = math.log(1.0 / self.error)
+
+        def surplus(m: float) -> float:
+            return self.log_evidence(log_growth, m) - needed
+
+        if surplus(low) < 0:
+            return low
+        if surplus(high) >= 0:
+            return high
+        return float(brentq(surplus, low, high, xtol=1e-13))
+
+
 @dataclass(frozen=True, eq=False)
-class Bets:
-    """Stakes on several variables that all speak about one unknown m: the mean of variable f is m - offsets[f]."""
+class ConstantBets(Bets):
+    """The same stakes in each of a number of rows that is known in advance."""
 
     rows: int
     error: float
-    offsets: Array  # (F,)
-    stakes: Array  # λ  (F, STAKES)
-    log_prior: Array  # of each stake; the priors of all F · STAKES add up to 1  (F, STAKES)
+    offsets: Array
+    stakes: Array
+    log_prior: Array
 
     @classmethod
-    def on(cls, rows: int, error: float, offsets: Sequence[float], floors: Sequence[float]) -> Bets:
+    def on(cls, rows: int, error: float, offsets: Sequence[float], floors: Sequence[float]) -> ConstantBets:
         """Bets for variables X_f >= -floors[f].
 
         The best stake is about sqrt(2 log(1/error) / (n Var X)). Var X is not known, so the stakes span a factor of
@@ -62,28 +110,8 @@ class Bets:
         prior = np.tile(weight / weight.sum() / len(offsets), (len(offsets), 1))
         return cls(rows, error, np.array(offsets, dtype=np.float64), stakes, np.log(prior))
 
-    @property
-    def caps(self) -> Array:
-        """Where each variable is cut before it is bet on.  (F,)"""
-        return np.asarray(_LARGEST_GAIN / self.stakes.max(axis=1))
-
-    def log_evidence(self, log_growth: Array, m: float) -> float:
-        """log G(m), with Σ_i log(1 + λ X_i) in `log_growth`.  (F, STAKES)"""
-        fair = self.rows * np.log1p(self.stakes * (m - self.offsets[:, None]))  # log (1 + λ E X)^n if m is the truth
-        return float(logsumexp(self.log_prior + log_growth - fair))
-
-    def lower_bound(self, log_growth: Array, low: float, high: float) -> float:
-        """The largest m in [low, high] below which all can be excluded; wrong with probability at most `error`."""
-        needed = math.log(1.0 / self.error)
-
-        def surplus(m: float) -> float:
-            return self.log_evidence(log_growth, m) - needed
-
-        if surplus(low) < 0:
-            return low
-        if surplus(high) >= 0:
-            return high
-        return float(brentq(surplus, low, high, xtol=1e-13))
+    def log_fair(self, m: float) -> Array:
+        return np.asarray(self.rows * np.log1p(self.stakes * (m - self.offsets[:, None])))  # (1 + λ E X)^n
 
 
 def baselines(weight_bound: float) -> tuple[list[float], list[float]]:
@@ -125,12 +153,12 @@ def truncated_interval(
     J < J̌ + sqrt(L/η) + sqrt(2 log(1/error)/η).
     """
     eta = np.exp(np.minimum(log_effective, 700.0))
-    term, needed = confidence * math.log(rows + 1), math.log(1.0 / error)
+    term, needed = confidence_term(rows, confidence), math.log(1.0 / error)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         slope = 2.0 * needed / 3.0 * np.sqrt(eta / term)
         below = (slope + np.sqrt(slope**2 + 8.0 * needed * eta)) / (2.0 * eta)
         above = np.sqrt(term / eta) + np.sqrt(2.0 * needed / eta)
-    known: NDArray[np.bool_] = eta > 0
+    known: Flags = eta > 0
     low = np.where(known, np.clip(value - below, 0.0, 1.0), 0.0)
     high = np.where(known, np.clip(value + above, 0.0, 1.0), 1.0)
     return low, high

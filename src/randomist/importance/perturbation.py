@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from randomist._compiled import compiled
 from randomist._types import Array
-from randomist.importance.passes.numba import HUGE
+from randomist.importance.passes.layout import HUGE
 
 MANY = 2**17  # coins beyond this are not flipped one by one: their sum is drawn
 TRIES = 24  # of a draw that is accepted with probability 0.87 or more; two random words each

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from randomist._compiled import compiled
 from randomist._types import Array
 from randomist.importance.coins import Coins, bounds, log_cdf, log_mass
-from randomist.importance.passes.numba import LOG_HUGE
+from randomist.importance.passes.layout import LOG_HUGE
 
 Flips: TypeAlias = NDArray[np.int64]
 Perturbed: TypeAlias = tuple[float, float, int]  # c, log η, n

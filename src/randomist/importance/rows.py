@@ -14,7 +14,7 @@ from randomist._compiled import compiled
 from randomist._types import Array
 from randomist.importance.continuum import Samples, squared_distance
 from randomist.importance.passes import numba as passes
-from randomist.importance.passes.numba import FAR
+from randomist.importance.passes.layout import FAR
 
 MOST_KEPT = 2**23  # ratios: 64 MiB
 BUFFER = 2**17  # ratios that are made at once where they are not kept

@@ -59,8 +59,24 @@ class Proposal(NamedTuple):
 class Learner(ABC):
     """What all learners share: tickets, payoffs mapped to [0, 1], randomness from one seed, exact save and load.
 
-    Settings are dataclass fields, so a subclass adds its own by annotation and `state()` finds them. A subclass says in
-    `_decide` what to play next and in `_absorb` what a told payoff changes.
+    Settings are dataclass fields, so a subclass adds its own by annotation and `state()` finds them; they stay as they
+    were given. A subclass says in `_decide` what to play next and in `_absorb` what a told payoff changes.
+
+    Parameters
+    ----------
+    space
+        Where to search: a `Finite` set or a `Box`.
+    confidence
+        α: thresholds and widths are made of α log t. 2 in all of the paper's experiments; larger explores more.
+    payoff_range
+        The smallest and the largest payoff, in your units: (0, 1) by default. "running" learns it from what is told;
+        (-inf, inf) takes payoffs as they are.
+    out_of_range
+        What happens to a payoff outside of the range: "refuse" raises an error, "clip" clips and counts it.
+    first
+        The first decision; drawn from the seed by default.
+    seed
+        A whole number. The same seed gives the same run; None takes one from the system, which `entropy` then names.
     """
 
     space: Space

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from randomist._checks import choice, is_mappable
+from randomist._checks import payoff_range as checked_range
 from randomist._types import Array
-from randomist.errors import ParameterError, PayoffError, PayoffOutOfRangeError, ShapeError
+from randomist.errors import PayoffError, PayoffOutOfRangeError, ShapeError
 from randomist.histories.estimates import Estimates
 
 
@@ -16,12 +18,12 @@ class PayoffScale:
     """The affine map from a range to [0, 1]: a known range, none (-inf, inf), or the one seen so far ("running")."""
 
     def __init__(self, payoff_range: Any, out_of_range: str) -> None:
-        if out_of_range not in ("refuse", "clip"):
-            raise ParameterError(f'out_of_range must be "refuse" or "clip", got {out_of_range!r}')
+        self.clip = choice(out_of_range, ("refuse", "clip"), "out_of_range") == "clip"
         self.running = isinstance(payoff_range, str) and payoff_range == "running"
-        self.clip = out_of_range == "clip"
         self.clipped = 0  # payoffs outside the range that were clipped
-        self._set(math.inf, -math.inf) if self.running else self._set(*_checked(payoff_range))
+        self._set(math.inf, -math.inf) if self.running else self._set(
+            *checked_range(payoff_range, why=', or "running"')
+        )
 
     @property
     def unbounded(self) -> bool:
@@ -64,7 +66,7 @@ class PayoffScale:
 
     def _set(self, low: float, high: float) -> None:
         self.low, self.high = low, high
-        if _mappable(low, high):
+        if is_mappable(low, high):
             self._origin, self._factor = low, 1.0 / (high - low)
         elif math.isfinite(low) and math.isfinite(high):  # a running range of one value: in the middle
             self._origin, self._factor = low - 0.5, 1.0
@@ -85,22 +87,3 @@ def number(payoff: Any) -> float:
     if not math.isfinite(value):
         raise PayoffError(f"a payoff is a finite number, got {value}; use fail(trial, reason) where there is none")
     return value
-
-
-def _checked(payoff_range: Any) -> tuple[float, float]:
-    try:
-        low, high = map(float, payoff_range)
-    except (TypeError, ValueError):
-        raise ParameterError(f'payoff_range must be a pair (low, high) or "running", got {payoff_range!r}') from None
-    unbounded = low == -math.inf and high == math.inf
-    if not (unbounded or _mappable(low, high)):
-        raise ParameterError(
-            f"payoff_range must be finite with low < high, or (-inf, inf) for no mapping; got ({low}, {high})"
-        )
-    return low, high
-
-
-def _mappable(low: float, high: float) -> bool:
-    """Whether the range has a finite width whose inverse is finite too."""
-    width = high - low
-    return 0 < width < math.inf and 1.0 / width < math.inf

@@ -24,7 +24,7 @@ from randomist._compiled import compiled
 from randomist._types import Array
 from randomist.importance.divergences.base import Divergence
 from randomist.importance.divergences.empirical import Empirical, at_least_plays
-from randomist.importance.passes.numba import ERAS, FIRST, LAST_ERA, SINCE
+from randomist.importance.passes.layout import ERAS, FIRST, LAST_ERA, SINCE
 
 if TYPE_CHECKING:
     from randomist.histories.columns import Columns

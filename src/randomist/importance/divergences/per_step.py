@@ -13,7 +13,7 @@ import numpy as np
 from randomist._types import Array
 from randomist.errors import ParameterError
 from randomist.importance.divergences.base import Divergence
-from randomist.importance.passes.numba import NOW
+from randomist.importance.passes.layout import NOW
 
 if TYPE_CHECKING:
     from randomist.histories.columns import Columns

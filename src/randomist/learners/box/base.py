@@ -23,7 +23,10 @@ from randomist.spaces import Box
 
 @dataclass(eq=False, kw_only=True)
 class BoxLearner(Learner):
-    """A learner that searches a box. A subclass makes its `history`, and says how decisions are estimated."""
+    """A learner that searches a box: the space makes its history, a subclass says how decisions are estimated.
+
+    Settings are those of `Learner`; `space` is a `Box`, and `first` a point of it.
+    """
 
     space: Box = field(kw_only=False)
 
@@ -96,8 +99,13 @@ class BoxLearner(Learner):
 class FixedStdLearner(BoxLearner):
     """A learner whose decisions are points, each with the same distribution around it.
 
-    `estimator` is what becomes of the weighted samples: "paper", "optimistic", "self-normalised" or "log-smoothing"
-    (see `SharedHistoryLearner`).
+    Settings are those of `Learner`, and this.
+
+    Parameters
+    ----------
+    estimator
+        What becomes of the weighted samples: "paper", "optimistic", "self-normalised", "log-smoothing", or
+        "module:Class" (see `SharedHistoryLearner`).
     """
 
     estimator: str = "paper"

@@ -12,7 +12,7 @@ from randomist._checks import number, probability
 from randomist._types import Array
 from randomist.errors import ParameterError
 from randomist.histories.gaussian import GaussianHistory
-from randomist.importance.passes.numba import COVERAGE, LOG_EFFECTIVE, VALUE, WIDTH
+from randomist.importance.passes.layout import COVERAGE, LOG_EFFECTIVE, VALUE, WIDTH
 from randomist.importance.perturbation import choose
 from randomist.importance.rows import Rows
 from randomist.learners.box.base import FixedStdLearner

@@ -14,7 +14,7 @@ from randomist.errors import ParameterError
 from randomist.histories.gaussian import GaussianHistory
 from randomist.importance.chains import all_perturbed, metropolis, perturbed
 from randomist.importance.coins import TABLE
-from randomist.importance.passes.numba import COVERAGE, LOG_EFFECTIVE, VALUE
+from randomist.importance.passes.layout import COVERAGE, LOG_EFFECTIVE, VALUE
 from randomist.importance.perturbed import log_at_most, log_direct_density, log_tabulated_density, tabulate
 from randomist.importance.rows import Rows
 from randomist.learners.box.base import FixedStdLearner

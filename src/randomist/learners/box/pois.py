@@ -15,7 +15,7 @@ from scipy.special import logsumexp, softmax
 
 from randomist._checks import number, probability, whole_number
 from randomist._types import Array
-from randomist.importance.passes.numba import LOG_HUGE
+from randomist.importance.passes.layout import LOG_HUGE
 from randomist.learners.box.pgpe import BatchLearner
 
 _TRIES = 40  # halvings before a search gives up: by then a step is below 1e-12 stds

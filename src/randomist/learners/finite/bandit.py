@@ -17,7 +17,10 @@ from randomist.learners.finite.base import FiniteLearner
 
 @dataclass(eq=False, kw_only=True)
 class BanditLearner(FiniteLearner):
-    """A decision is informed by its own payoffs only: counts and sums, O(K) a round however long the run."""
+    """A decision is informed by its own payoffs only: counts and sums, O(K) a round however long the run.
+
+    Settings are those of `Learner`.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()

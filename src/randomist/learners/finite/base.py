@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from randomist._types import Array, Indices
-from randomist.errors import NoDataError, ParameterError, ShapeError
+from randomist.errors import NoDataError, ParameterError, ShapeError, StateError
 from randomist.families.likelihoods import Likelihoods
 from randomist.histories.estimates import Estimates
 from randomist.importance.perturbation import choose
@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, kw_only=True)
 class FiniteLearner(Learner):
-    """Play the argmax of an index over K decisions, after an opening of decisions that must each be played once."""
+    """Play the argmax of an index over K decisions, after an opening of decisions that must each be played once.
+
+    A subclass says in `index` how estimates become an index. Settings are those of `Learner`; `space` is a `Finite`, and
+    `first` the decision to play first, where the opening leaves that open.
+    """
 
     space: Finite = field(kw_only=False)
 
@@ -171,7 +175,15 @@ class FiniteLearner(Learner):
         """log η: -inf makes an index infinite, and the smaller one goes first among indices beyond float64."""
         return estimates.log_effective_samples
 
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"decisions": {"names": [], "retired": np.empty(0, np.int64)}}
+
     def restore(self, state: dict[str, Any]) -> None:
+        decisions = state.get("decisions", {})  # 0.1.0 had no such entry
+        if any(len(entries) for entries in decisions.values()):
+            raise StateError(
+                f"state has decisions with {', '.join(decisions)}, which this version cannot read; install a newer one"
+            )
         super().restore(state)
         if self.record.keep:
             self._close_opening(self.record.decisions)

@@ -17,30 +17,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class LoggedRows:
-    """Some rows; sources are the decisions, then the loggers of the space."""
+class Samples:
+    """Some rows of a log; sources are the decisions, then the loggers of the space."""
 
     sources: Indices  # (n,)
     log_density: Array  # (n, S)
     payoffs: Array  # in the log's units  (n,)
 
 
-def logged_rows(log: Log, space: Finite) -> Iterator[LoggedRows]:
+def logged_rows(log: Log, space: Finite) -> Iterator[Samples]:
     """All used rows of a log, some at a time; refused where the mixture of what drew them cannot be known."""
     columns = _columns(log, space)  # of the log, one per source
     source_of = np.full(len(log.likelihoods), -1)
     source_of[columns] = np.arange(len(columns))
-    for chunk in log._chunks():
-        if log.problems:
-            chunk = chunk.kept(log._flags(chunk) == 0)
-        if len(chunk.payoffs):
-            density = np.ascontiguousarray(chunk.log_likelihoods[:, columns])
-            yield LoggedRows(source_of[chunk.loggers], density, chunk.payoffs)
+    for rows in log.raw_batches():
+        density = np.ascontiguousarray(rows.log_likelihoods[:, columns])
+        yield Samples(source_of[rows.loggers], density, rows.payoffs)
 
 
 def _columns(log: Log, space: Finite) -> list[int]:
     """Which of the log's likelihoods belongs to each decision, and then to each logger."""
-    if not log._by_logger:
+    if not log.names_loggers:
         raise ParameterError(
             "the log does not say which policy drew each row, so the mixture of all that drew is not known; give it a "
             "column 'logger', and a likelihood column for every logger"

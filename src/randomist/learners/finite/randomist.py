@@ -11,7 +11,7 @@ import numpy as np
 from randomist._checks import choice, number
 from randomist._types import Array
 from randomist.histories.estimates import Estimates
-from randomist.importance.passes.numba import LOG_HUGE
+from randomist.importance.passes.layout import LOG_HUGE
 from randomist.importance.perturbation import coin_words, perturb
 from randomist.learners.finite.sharing import SharedHistoryLearner
 

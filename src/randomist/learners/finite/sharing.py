@@ -15,7 +15,7 @@ from randomist.histories.estimates import Estimates
 from randomist.importance import bounds
 from randomist.importance.divergences import find_divergence
 from randomist.importance.estimators import find_estimator
-from randomist.importance.passes.numba import HUGE
+from randomist.importance.passes.layout import HUGE
 from randomist.learners.finite.base import FiniteLearner
 from randomist.learners.finite.logged import logged_rows
 from randomist.learners.settings import bias_factor, check_range_known
@@ -30,17 +30,25 @@ MOST_MISSING = 0.25  # of a policy's mass: where the history has seen less, `rec
 class SharedHistoryLearner(FiniteLearner):
     """Every sample informs every decision: truncated multiple importance sampling over one shared history (Sec. 4).
 
-    `estimator` is what becomes of the truncated sums: "paper" (TMIS, which truncation makes pessimistic), "optimistic"
-    (1 minus the truncated estimate of the loss) or "self-normalised" (the weighted mean). `divergence` is how
-    d2(p_x || Φ_t) is had: by the paper's "harmonic" bound, as an integral against the "mixture", or by the "empirical"
-    second moment of the weights. `bias_correction` is b, what is added for the truncation: None is what the estimator
-    needs ("paper" for the paper's, else 0), "paper" is sqrt(α log t / η), a number that multiple of it, and "computed"
-    the mass beyond the threshold, integrated.
+    Settings are those of `Learner`, and these.
 
-    In a space that does not know its divergences, `Finite.likelihoods` or `Finite.policies`, they are estimated:
-    "empirical" takes the place of the first two, and "per-step", for policies, averages the closed form of the steps
-    over visited states (Metelli et al. 2018). `keep_record=False` forgets what was told but for its sums, where
-    mediators are counted: those of a discrete family, or likelihoods that repeat.
+    Parameters
+    ----------
+    estimator
+        What becomes of the weighted samples: "paper" (TMIS, which truncation makes pessimistic), "optimistic" (1 minus
+        the truncated estimate of the loss), "self-normalised" (the weighted mean) or "log-smoothing" (large weights
+        count by their logarithm). "module:Class" names one of your own.
+    divergence
+        How d2(p_x || Φ_t) is computed: by the paper's "harmonic" bound, as an integral against the "mixture", or as the
+        "empirical" second moment of the weights. Where a space does not know its divergences (`Finite.likelihoods`,
+        `Finite.policies`), "empirical" takes the place of the first two; "per-step", for policies, averages the closed
+        form of the steps over visited states (Metelli et al. 2018). `history.divergence` is the one in use.
+    bias_correction
+        b, what is added for the truncation: None for what the estimator needs, "paper" for sqrt(α log t / η), a number
+        for that multiple of it, or "computed" for the mass beyond the threshold, integrated.
+    keep_record
+        False forgets what was told but for its sums, where mediators are counted: those of a discrete family, or
+        likelihoods that repeat.
     """
 
     estimator: str = "paper"
