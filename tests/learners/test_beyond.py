@@ -16,8 +16,8 @@ from scipy import integrate, stats
 
 import randomist as rd
 from randomist import importance
-from randomist.histories.finite import SharedHistory
 from randomist.simulation import run_all
+from tests.histories.helpers import empty, told
 
 PROBLEMS = [(2, 2), (2, 0.1), (0.1, 2), (0.1, 0.1)]
 
@@ -47,11 +47,9 @@ def test_bias_and_variance_of_the_optimistic_value_in_simulation(mean, std, coun
     space, m, histories = rd.Finite(rd.Gaussian(mean, std)), sum(counts), 20_000
     decisions = np.repeat(np.arange(space.size), counts)
     rng = np.random.default_rng(7)
-    history = SharedHistory(space, nodes=True)
     sample = space.family.sample(decisions, rng)
-    for decision, z in zip(decisions.tolist(), sample, strict=True):
-        history.append(decision, z, float(payoff(z)))
-    estimates = history.estimate(2.0, divergence)
+    history = told(empty(space, divergence, nodes=True), decisions, sample, payoff(sample))
+    estimates = history.estimate(2.0)
     z = np.concatenate([sample, space.family.sample(np.tile(decisions, histories - 1), rng)])
     log_density = space.family.log_density(None, z)
     log_weight = importance.log_weights(log_density, importance.log_mixture(log_density, np.array(counts)))
@@ -67,7 +65,7 @@ def test_bias_and_variance_of_the_optimistic_value_in_simulation(mean, std, coun
         variance, error = values[:, x].var(), values[:, x].std() / math.sqrt(histories)
         assert bias >= -4.5 * error, (x, bias, error)
         assert bias <= estimates.width[x] / 4 + 4.5 * error  # (ω - M)₊ <= ω²/(4M): a quarter of the paper's bound
-        assert bias <= history.nodes.truncated_mass(estimates.threshold, m)[x] + 5e-3 + 4.5 * error
+        assert bias <= history.truncated_mass(estimates.threshold)[x] + 5e-3 + 4.5 * error
         assert variance <= 1 / estimates.effective_samples[x] + 4.5 * (deviation**2).std() / math.sqrt(histories)
         tested += 1
     assert tested >= 3
@@ -82,11 +80,11 @@ def test_bias_and_variance_of_the_optimistic_value_exactly(seed):
     y, counts = rng.random(C) ** 3, rng.integers(0, 8, K)
     counts[seed % K] += 1
     m, mixture = counts.sum(), counts @ mass / counts.sum()
-    history = SharedHistory(rd.Finite(rd.Categorical(mass)), nodes=True)
-    for x in np.repeat(np.arange(K), counts).tolist():
-        history.append(x, int(rng.choice(C, p=mass[x])), 0.5)
+    decisions = np.repeat(np.arange(K), counts).tolist()
+    mediators = [int(rng.choice(C, p=mass[x])) for x in decisions]
     for divergence in ("harmonic", "mixture"):
-        estimates = history.estimate(1.5, divergence)
+        history = empty(rd.Finite(rd.Categorical(mass)), divergence, nodes=True)
+        estimates = told(history, decisions, mediators, np.full(m, 0.5)).estimate(1.5)
         for x in range(K):
             d2, M = (mass[x] ** 2 / mixture).sum(), estimates.threshold[x]
             term = np.minimum(M, mass[x] / mixture) * (1 - y)  # of value⁺, by category
@@ -94,7 +92,7 @@ def test_bias_and_variance_of_the_optimistic_value_exactly(seed):
             variance = sum(T * (mass[j] @ term**2 - (mass[j] @ term) ** 2) for j, T in enumerate(counts)) / m**2
             bias = expected - mass[x] @ y
             assert -1e-12 <= bias <= estimates.width[x] / 4 + 1e-12
-            assert bias <= history.nodes.truncated_mass(estimates.threshold, int(m))[x] + 1e-12
+            assert bias <= history.truncated_mass(estimates.threshold)[x] + 1e-12
             assert variance <= d2 / m + 1e-12
             if divergence == "mixture":
                 assert bias <= d2 / (4 * M) + 1e-12
@@ -110,7 +108,7 @@ def test_adaptive_choice_makes_the_optimistic_value_low():
     plays = np.minimum(rng.geometric(1 - J, 4000), m - 1)
     values = np.empty(len(plays))
     for n, T in enumerate(plays[:40]):  # the library's own, on a few
-        history = SharedHistory(rd.Finite(rd.Dirac([0.0, 1.0])))
+        history = empty(rd.Finite(rd.Dirac([0.0, 1.0])))
         for i in range(m):
             history.append(int(i >= T), float(i >= T), 0.0 if i == T - 1 else 1.0)
         estimates = history.estimate(2.0)
@@ -240,7 +238,7 @@ def test_the_replica_decides_as_the_learner_does(rule, task):
     if rule == RANDOMLY:  # whose coins are its own: the center of its index then
         chooser = rd.Randomist(rd.task(task).space, seed=0, **settings)
         for id_, (x, z, y) in enumerate(zip(run.decisions.tolist(), run.mediators, run.payoffs.tolist(), strict=True)):
-            chooser._adopt(rd.Trial(id_, x, z))
+            chooser.adopt(rd.Trial(id_, x, z))
             chooser.tell(id_, y)
         want = [index_of(GREEDILY, T[k], S[k], SS[k], rounds + 1, rng) for k in range(2)]
         np.testing.assert_allclose(chooser.estimates().value, want, rtol=1e-9)

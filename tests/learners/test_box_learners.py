@@ -12,6 +12,7 @@ from scipy.stats import chisquare
 import randomist as rd
 from randomist.importance import chains, perturbed
 from randomist.importance.coins import TABLE
+from randomist.importance.estimators import find_estimator
 from randomist.learners.box.grid_optimist import points_per_dimension
 from tests import naive
 from tests.problems import BOXED, HYPERBOX, RECTANGLE
@@ -119,8 +120,9 @@ def final_states(learner, chain_of, chains_n, steps):
 
 
 def lattice_estimates(learner):
-    history, term = learner.history, learner._term()
-    return [chains.perturbed_at(np.array([[x]]), 0, 2.0, 0.0, term, history.arrays()) for x in LATTICE]
+    term = learner._term()
+    value, log_eta, _ = learner.history.sums(LATTICE[:, None], term, find_estimator("paper"))
+    return [chains.perturbed(*one, 2.0, 0.0, term) for one in zip(value, log_eta, strict=True)]
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -128,8 +130,8 @@ def test_full_chain_visits_match_the_enumerated_density(exact):
     """χ² of 3,000 ends of 60 steps against normalised g†; false alarms 1e-4."""
     learner = lattice_learner(exact=exact)
     seen = final_states(learner, learner._walk, 3000, 60)
-    estimate = learner._rows.estimate(learner._term(), learner.history.log_mixture.array, learner.history.payoffs.array)
-    others = (estimate[0], estimate[5], np.array([perturbed.flips_of(e, 2.0) for e in estimate[5]]))
+    value, log_eta, _ = learner.history.sums(learner.history.decisions.rows, learner._term(), find_estimator("paper"))
+    others = (value, log_eta, np.array([perturbed.flips_of(e, 2.0) for e in log_eta]))
     log_density = np.array(
         [
             perturbed.log_direct_density(TABLE.upto(200), x, (*others, learner.history.plays.rows))

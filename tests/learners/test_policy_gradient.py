@@ -358,8 +358,13 @@ def test_a_finite_space_is_refused(make):
 
 
 def test_settings_of_numpy_are_saved_as_plain_numbers():
-    learner = rd.load(rd.POIS(LINE, batch=np.int64(5), iterations=np.int32(3)).state())
+    given = rd.POIS(LINE, batch=np.int64(5), iterations=np.int32(3), payoff_range=(np.float32(-1), np.int8(2)))
+    assert (type(given.batch), type(given.iterations)) == (np.int64, np.int32)  # as they were given
+    learner = rd.load(given.state())
     assert (type(learner.batch), type(learner.iterations)) == (int, int)
+    assert learner.payoff_range == (-1.0, 2)
+    assert [type(end) for end in learner.payoff_range] == [float, int]
+    assert type(rd.POIS(LINE, seed=np.int64(7)).state()["entropy"]) is int
     assert rd.PGPE(LINE, batch=1, baseline="none").batch == 1
 
 
