@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import randomist as rd
-from randomist.histories.finite import SharedHistory
-from randomist.importance import kernels
+from randomist.importance import perturbation
+from tests.histories.helpers import columns, empty
 
 RNG = np.random.default_rng(5)
 TABLE = RNG.dirichlet(np.full(6, 0.5), size=4)
@@ -28,7 +28,7 @@ class Stored(rd.Categorical):
 def grown(space, rounds, seed=0, **settings):
     """Histories of the same samples, counted and stored, and what these samples were."""
     rng = np.random.default_rng(seed)
-    counted, stored = SharedHistory(space, **settings), SharedHistory(rd.Finite(Stored(TABLE)), **settings)
+    counted, stored = empty(space, **settings), empty(rd.Finite(Stored(TABLE)), **settings)
     told = []
     for decision in rng.integers(4, size=rounds).tolist():
         told.append((decision, space.family.draw(decision, rng), float(rng.random())))
@@ -68,8 +68,8 @@ def by_definition(told, divergence, confidence=2.0):
 @pytest.mark.parametrize("rounds", [1, 7, 5000])
 @pytest.mark.parametrize("divergence", ["harmonic", "empirical", "mixture"])
 def test_counted_estimates_are_those_of_the_definition(divergence, rounds):
-    counted, _, told = grown(rd.Finite(rd.Categorical(TABLE)), rounds, nodes=divergence == "mixture")
-    ours = counted.estimate(2.0, divergence)
+    counted, _, told = grown(rd.Finite(rd.Categorical(TABLE)), rounds, divergence=divergence)
+    ours = counted.estimate(2.0)
     for name, exact in by_definition(told, divergence).items():
         np.testing.assert_allclose(getattr(ours, name), exact, rtol=1e-10, err_msg=name)
     with np.errstate(divide="ignore"):
@@ -79,22 +79,22 @@ def test_counted_estimates_are_those_of_the_definition(divergence, rounds):
 @pytest.mark.parametrize("rounds", [1, 7, 5000])
 @pytest.mark.parametrize("divergence", ["harmonic", "empirical"])
 def test_counted_estimates_are_those_of_stored_samples(divergence, rounds):
-    counted, stored, _ = grown(rd.Finite(rd.Categorical(TABLE)), rounds)
-    assert len(counted.atoms) <= 6
-    ours, theirs = counted.estimate(2.0, divergence), stored.estimate(2.0, divergence)
+    counted, stored, _ = grown(rd.Finite(rd.Categorical(TABLE)), rounds, divergence=divergence)
+    assert columns(counted) <= 6
+    assert columns(stored) == rounds
+    ours, theirs = counted.estimate(2.0), stored.estimate(2.0)
     for name, a, b in zip(ours._fields, ours, theirs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, err_msg=name)
     cut = np.minimum(ours.threshold / rounds, 1e150)
-    np.testing.assert_allclose(counted.moments(cut), stored.moments(cut), rtol=1e-10)
+    np.testing.assert_allclose(counted.columns.moments(cut), stored.columns.moments(cut), rtol=1e-10)
 
 
 def test_equal_likelihoods_are_one_whatever_the_mediator_is_called():
     space = rd.Finite(rd.Categorical([[0.2, 0.2, 0.6], [0.3, 0.3, 0.4]]))
-    history = SharedHistory(space)
+    history = empty(space)
     for category in (0, 1, 2, 1, 0):
         history.append(0, category, 0.5)
-    assert len(history.atoms) == 2
-    assert history.atoms.blocks[0].counts[:2].tolist() == [4.0, 1.0]
+    assert [count for part in history.columns.parts() for count in part.counts.tolist()] == [4.0, 1.0]
 
 
 def test_diracs_are_counted_too():
@@ -102,13 +102,13 @@ def test_diracs_are_counted_too():
     for _ in range(50):
         trial = learner.ask()
         learner.tell(trial, 0.25 * (1 + trial.decision))
-    assert len(learner.history.atoms) == 2
+    assert columns(learner.history) == 2
     np.testing.assert_allclose(learner.estimates().value[1], 0.5)
 
 
 def test_a_block_of_distinct_samples_overflows_into_the_next():
     space = rd.Finite.likelihoods(3, log_divergences=np.zeros((3, 3)))
-    history, rng = SharedHistory(space, block_size=64), np.random.default_rng(0)
+    history, rng = empty(space, size=64), np.random.default_rng(0)
     vectors = rng.normal(size=(150, 3))
     told = [(int(rng.integers(3)), i) for i in rng.integers(150, size=900)]
     payoffs = rng.random(900)
@@ -119,9 +119,14 @@ def test_a_block_of_distinct_samples_overflows_into_the_next():
     weight = likelihood / (likelihood @ plays)[:, None]
     cut = 1 / math.sqrt(900 * 2 * math.log(901))
     estimates = history.estimate(2.0)
-    assert len(history.atoms.blocks) == 3
+    assert [part.payoffs.size for part in history.columns.parts() if part.payoffs.size] == [
+        64,
+        64,
+        21,
+    ]  # one of the 150 was not seen
     np.testing.assert_allclose(estimates.value, (np.minimum(weight, cut) * payoffs[:, None]).sum(axis=0), rtol=1e-10)
-    restored = SharedHistory.restore(space, *(np.empty(0, np.int64),) * 3, history.state(), block_size=64)
+    restored = empty(space, size=64)
+    restored.restore(history.state(), *(np.empty(0, np.int64),) * 3)
     for a, b in zip(estimates, restored.estimate(2.0), strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -144,7 +149,7 @@ def test_a_running_range_maps_the_sums_anew():
         knows.tell(trial.id, payoff)
     np.testing.assert_allclose(forgets.estimates().value, knows.estimates().value, rtol=1e-10)
     np.testing.assert_allclose(
-        forgets.history.moments(np.full(4, 0.01)), knows.history.moments(np.full(4, 0.01)), rtol=1e-9
+        forgets.history.columns.moments(np.full(4, 0.01)), knows.history.columns.moments(np.full(4, 0.01)), rtol=1e-9
     )
     for a, b in zip(forgets.estimates(), keeps.estimates(), strict=True):
         np.testing.assert_array_equal(a, b)
@@ -171,10 +176,12 @@ def test_a_state_of_a_version_that_stored_samples_can_be_loaded():
     for _ in range(50):
         trial = learner.ask()
         learner.tell(trial, 0.1 * trial.mediator)
-    state = learner.state()
-    for name in ("atoms", "plays", "aside"):
-        del state["caches"][name]
-    np.testing.assert_allclose(rd.load(state).estimates().value, learner.estimates().value, rtol=1e-12)
+    state, eta = learner.state(), learner.history.eta
+    state |= {"format": 1, "caches": {"effective": eta[0], "log_effective": eta[1]}}
+    loaded = rd.load(state)
+    assert columns(loaded.history) == columns(learner.history)
+    np.testing.assert_allclose(loaded.estimates().value, learner.estimates().value, rtol=1e-12)
+    assert loaded.ask() == learner.ask()
 
 
 def test_one_draw_is_what_many_draws_are():
@@ -190,9 +197,9 @@ def test_many_coins_at_once_are_binomial():
     """Beyond `MANY` the number of heads is drawn, not counted: a chi-squared test against the exact law."""
     from scipy import stats
 
-    n, draws = kernels.MANY + 1, 200_000
-    words = np.random.default_rng(0).bit_generator.random_raw((draws, 2 * kernels.TRIES))
-    heads = np.array([kernels._many_heads(row, n) for row in words])
+    n, draws = perturbation.MANY + 1, 200_000
+    words = np.random.default_rng(0).bit_generator.random_raw((draws, 2 * perturbation.TRIES))
+    heads = np.array([perturbation._many_heads(row, n) for row in words])
     edges = stats.binom.ppf(np.linspace(0, 1, 41)[1:-1], n, 0.5)
     expected = np.diff(np.concatenate([[0.0], stats.binom.cdf(edges, n, 0.5), [1.0]]))
     seen = np.bincount(np.searchsorted(edges, heads, side="left"), minlength=40)
@@ -200,9 +207,12 @@ def test_many_coins_at_once_are_binomial():
 
 
 def test_a_million_coins_cost_no_more_words_than_a_few():
-    few, many = kernels.coin_words(np.array([float(kernels.MANY)]), 1.0), kernels.coin_words(np.array([1e9]), 1.0)
-    assert few == kernels.MANY // 64 + 1
-    assert many == 2 * kernels.TRIES + 1
+    few, many = (
+        perturbation.coin_words(np.array([float(perturbation.MANY)]), 1.0),
+        perturbation.coin_words(np.array([1e9]), 1.0),
+    )
+    assert few == perturbation.MANY // 64 + 1
+    assert many == 2 * perturbation.TRIES + 1
     words = np.random.default_rng(0).bit_generator.random_raw(many)
-    index = kernels.perturb(np.zeros(1), np.array([1e9]), 1.0, words)
+    index = perturbation.perturb(np.zeros(1), np.array([1e9]), 1.0, words)
     assert abs(index[0] - 0.5) < 1e-4

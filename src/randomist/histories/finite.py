@@ -78,6 +78,8 @@ class FiniteHistory:
         """Many samples in the order in which they were told: the same as one by one, without a loop where possible."""
         if self.counted:
             entries = mediators.tolist() if mediators.ndim == 1 else mediators
+            for source, mediator in zip(sources.tolist(), entries, strict=True):
+                self._log_density(source, mediator)  # raises before anything has changed
             for source, mediator, payoff in zip(sources.tolist(), entries, payoffs.tolist(), strict=True):
                 self.append(source, mediator, payoff)
             return
@@ -167,6 +169,9 @@ class FiniteHistory:
         self.divergence.restore(state)
         if not self.counted:
             self._write(sources, mediators, payoffs)
+        elif "counted" not in state["columns"]:  # of a version before 0.1.0, which stored them
+            for source, mediator, payoff in zip(sources.tolist(), mediators, payoffs.tolist(), strict=True):
+                self.columns.count(source, self._log_density(source, mediator), payoff)
         self._told = int(self.plays.sum())
 
     # Inside.

@@ -20,6 +20,7 @@ from randomist._types import Array
 from randomist.errors import (
     ClosedTrialError,
     ParameterError,
+    ShapeError,
     StateError,
     UnknownTrialError,
 )
@@ -186,9 +187,12 @@ class Learner(ABC):
         self._tell(ticket, ticket.mediator, payoff)
 
     def tell_all(self, trials: Sequence[Trial | int], payoffs: Sequence[float]) -> None:
-        """Many trials told at once, in this order: the same as one by one, in one pass where the learner can."""
-        for trial, payoff in zip(trials, payoffs, strict=True):
-            self.tell(trial, payoff)
+        """Many trials told at once, in this order: the same as one by one, in one pass where the learner can.
+
+        Where one of them is refused, none is told.
+        """
+        for ticket, value in zip(*self._checked_tells(trials, payoffs), strict=True):
+            self.tell(ticket, value)
 
     def fail(self, trial: Trial | int, reason: str = "") -> None:
         """An asked trial that will never be answered: it leaves no trace in the estimates."""
@@ -309,6 +313,19 @@ class Learner(ABC):
         self._absorb(ticket.decision, mediator, self._scale.unit(value))
         self.record.append(ticket.decision, mediator, value)
         del self._pending[ticket.id]
+
+    def _checked_tells(
+        self, trials: Sequence[Trial | int], payoffs: Sequence[float]
+    ) -> tuple[list[Trial], list[float]]:
+        """What `tell_all` was given: tickets and numbers, refused before anything has changed."""
+        tickets, values = [self._ticket(trial) for trial in trials], [number(payoff) for payoff in payoffs]
+        if len(tickets) != len(values):
+            raise ShapeError(f"give one payoff per trial, got {len(tickets)} trials and {len(values)} payoffs")
+        if len({ticket.id for ticket in tickets}) < len(tickets):
+            raise ClosedTrialError("a trial is among those told twice; each trial is told once")
+        if values and not self._scale.running and not self._scale.clip:
+            self._scale.unit(min(values)), self._scale.unit(max(values))
+        return tickets, values
 
     def _asking(self) -> Asking:
         states = self._rng.bit_generator.state, self._mediator_rng.bit_generator.state

@@ -20,7 +20,6 @@ from randomist.families.likelihoods import Likelihoods
 from randomist.histories.estimates import Estimates
 from randomist.importance.perturbation import choose
 from randomist.learners.base import Learner, Trial
-from randomist.learners.payoffs import number
 from randomist.spaces import Finite
 
 if TYPE_CHECKING:
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
 class FiniteLearner(Learner):
     """Play the argmax of an index over K decisions, after an opening of decisions that must each be played once.
 
-    A subclass says in `index` how estimates become an index. Settings are those of `Learner`; `space` is a `Finite`, and
-    `first` the decision to play first, where the opening leaves that open.
+    A subclass says in `index` how estimates become an index. Settings are those of `Learner`; `space` is a `Finite`,
+    and `first` the decision to play first, where the opening leaves that open.
     """
 
     space: Finite = field(kw_only=False)
@@ -98,15 +97,11 @@ class FiniteLearner(Learner):
 
     def tell_all(self, trials: Sequence[Trial | int], payoffs: Sequence[float]) -> None:
         """Many trials told at once, in this order: the same as one by one, in one pass where mediators are drawn."""
-        tickets = [self._ticket(trial) for trial in trials]
-        values = np.array([number(payoff) for payoff in payoffs])
-        once = len({ticket.id for ticket in tickets}) == len(tickets) == len(values)
-        if not (self._drawn and once and tickets) or (self._scale.running and self._sums_only):
-            super().tell_all(trials, payoffs)
+        tickets, told = self._checked_tells(trials, payoffs)
+        if not (self._drawn and tickets) or (self._scale.running and self._sums_only):
+            super().tell_all(tickets, told)
             return
-        low, high = float(values.min()), float(values.max())
-        if not self._scale.running and not self._scale.clip:
-            self._scale.unit(low), self._scale.unit(high)  # refuses what is outside, before anything has changed
+        values, low, high = np.array(told), min(told), max(told)
         decisions = np.array([ticket.decision for ticket in tickets], np.int64)
         mediators: NDArray[Any] = np.array([ticket.mediator for ticket in tickets], self.space.family.dtype)
         if self._scale.running and not (self._scale.covers(low) and self._scale.covers(high)):
