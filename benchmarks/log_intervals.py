@@ -21,9 +21,8 @@ import numpy as np
 
 import randomist as rd
 from randomist._types import Array
-from randomist.importance.intervals import Bets, baselines
+from randomist.importance.intervals import ConstantBets, baselines
 from randomist.logs import Evaluation
-from randomist.logs.sums import Growth
 
 GRID = np.linspace(-60.0, 60.0, 240_001)
 LEVEL = 0.95
@@ -152,8 +151,8 @@ def kinds() -> Iterator[Kind]:
 
 def on_policy_width(payoffs: Array, candidates: int) -> float:
     """The width of the same interval on the candidate's own payoffs."""
-    bets = Bets.on(len(payoffs), (1 - LEVEL) / (4 * candidates), *baselines(1.0))
-    lower, upper = Growth.of(bets), Growth.of(bets)
+    bets = ConstantBets.on(len(payoffs), (1 - LEVEL) / (4 * candidates), *baselines(1.0))
+    lower, upper = bets.growth(), bets.growth()
     lower.add([payoffs - c for c in bets.offsets])
     upper.add([(1 - payoffs) - c for c in bets.offsets])
     return 1.0 - bets.lower_bound(upper.total(), 0.0, 1.0) - bets.lower_bound(lower.total(), 0.0, 1.0)

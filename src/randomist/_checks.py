@@ -14,26 +14,47 @@ from randomist.errors import ParameterError
 
 
 def whole_number(value: Any, name: str, least: int = 1, why: str = "") -> int:
-    """An integer of Python or NumPy, no boolean, at least `least`; `why` says what the bound is for."""
+    """An integer of Python or NumPy, not a boolean, at least `least`; `why` says what the bound is for."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ParameterError(f"{name} must be a whole number >= {least}{why}, got {value!r:.80}")
     return int(value)
 
 
-def number(value: Any, name: str, *, above: float = -math.inf, least: float = -math.inf) -> float:
-    """A finite number, above a bound or not below one."""
+def number(
+    value: Any, name: str, *, above: float = -math.inf, least: float = -math.inf, most: float = math.inf, why: str = ""
+) -> float:
+    """A finite number, above a bound or not below one, and at most another; `why` says what the bounds are for."""
     good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not (good and math.isfinite(value) and value > above and value >= least):
-        bound = f" > {above:g}" if above > -math.inf else f" >= {least:g}" if least > -math.inf else ""
-        raise ParameterError(f"{name} must be a number{bound}, got {value!r:.80}")
+    if not (good and math.isfinite(value) and value > above and value >= least and value <= most):
+        stated = ((" > ", above), (" >= ", least), (" <= ", most))
+        bounds = " and".join(f"{sign}{bound:g}" for sign, bound in stated if math.isfinite(bound))
+        raise ParameterError(f"{name} must be a finite number{bounds}{why}, got {value!r:.80}")
     return float(value)
 
 
 def probability(value: Any, name: str) -> float:
     """A number strictly between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not 0 < value < 1:
         raise ParameterError(f"{name} must lie in (0, 1), got {value!r:.80}")
     return float(value)
+
+
+def payoff_range(value: Any, *, bounded: bool = False, why: str = "") -> tuple[float, float]:
+    """What payoffs can be, (low, high); unless it must be `bounded`, also (-inf, inf) for anything."""
+    try:
+        low, high = map(float, value)
+    except (TypeError, ValueError):
+        raise ParameterError(f"payoff_range must be a pair (low, high){why}, got {value!r:.80}") from None
+    if not (is_mappable(low, high) or (not bounded and (low, high) == (-math.inf, math.inf))):
+        instead = "" if bounded else ", or (-inf, inf) for no mapping"
+        raise ParameterError(f"payoff_range must be finite with low < high{instead}{why}, got ({low}, {high})")
+    return low, high
+
+
+def is_mappable(low: float, high: float) -> bool:
+    """Whether a range has a finite width whose inverse is finite too."""
+    width = high - low
+    return 0 < width < math.inf and 1.0 / width < math.inf
 
 
 def choice(value: Any, choices: Iterable[str], name: str) -> str:

@@ -146,7 +146,7 @@ def test_columns_that_are_missing_or_no_numbers(change, words):
         ({"payoff_range": (1, 0)}, errors.ParameterError, "low < high"),
         ({"payoff_range": (0, math.inf)}, errors.ParameterError, "bounded"),
         ({"payoff_range": 3}, errors.ParameterError, "pair"),
-        ({"weights": "none"}, errors.ParameterError, "'balance' or 'own'"),
+        ({"weights": "none"}, errors.ParameterError, "'balance', 'own'"),
         ({"chunk_rows": 0}, errors.ParameterError, "chunk_rows"),
     ],
 )

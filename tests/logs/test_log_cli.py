@@ -113,8 +113,8 @@ def test_help_helps(folder, monkeypatch, capsys):
         (["log.parquet", "--candidate", "nobody"], "no column log_likelihood:nobody"),
         (["log.parquet", "--weight-bound", "good=much"], "takes a number"),
         (["log.parquet", "--weight-bound", "1.2"], "above its weight_bounds"),
-        (["log.parquet", "--weights", "none"], "'balance' or 'own'"),
-        (["log.parquet", "--level", "2"], "level must be"),
+        (["log.parquet", "--weights", "none"], "'balance', 'own'"),
+        (["log.parquet", "--level", "2"], "level must lie"),
         (["log.parquet", "--payoff-range", "0", "0.5"], "outside payoff_range"),
     ],
 )

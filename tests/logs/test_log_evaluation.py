@@ -272,8 +272,8 @@ def test_weight_bounds_are_checked_and_tighten():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"level": 1.0}, "level must be in"),
-        ({"method": "guess"}, "'betting' or 'lemma'"),
+        ({"level": 1.0}, "level must lie in"),
+        ({"method": "guess"}, "'betting', 'lemma'"),
         ({"method": "lemma"}, "needs log_divergences"),
         ({"threshold": 0.0}, "threshold must be"),
         ({"weight_bounds": 0.5}, "must be >= 1"),
@@ -311,13 +311,13 @@ def test_who_logged_a_share_has_a_bound_by_itself():
 @pytest.mark.parametrize("level", [0.95, 0.8])
 def test_the_error_is_shared_by_everything_that_is_said(monkeypatch, level):
     """2K ends of intervals and K(K-1) ordered pairs add up to the error that is allowed."""
-    given, make = [], evaluation.Bets.on
+    given, make = [], evaluation.ConstantBets.on
 
     def noted(rows, error, offsets, floors):
         given.append(error)
         return make(rows, error, offsets, floors)
 
-    monkeypatch.setattr(evaluation.Bets, "on", noted)
+    monkeypatch.setattr(evaluation.ConstantBets, "on", noted)
     rd.Log(columns(rows=50)).evaluate(level=level)
     check, ends, pairs = 1e-3 / 4, given[0], given[-1]
     assert given == [ends, check] * 4 + [pairs] * 3

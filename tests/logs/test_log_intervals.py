@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 import randomist as rd
-from randomist.importance.intervals import Bets, baselines, difference_baselines
-from randomist.logs.sums import BLOCK, Growth
+from randomist.importance.growth import BLOCK
+from randomist.importance.intervals import ConstantBets, baselines, difference_baselines
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]  # benchmarks are not installed
@@ -22,7 +22,7 @@ from benchmarks import log_intervals  # noqa: E402
 
 
 def growth(bets, *variables):
-    total = Growth.of(bets)
+    total = bets.growth()
     total.add([np.asarray(values, dtype=float) for values in variables])
     return total.total()
 
@@ -30,17 +30,17 @@ def growth(bets, *variables):
 def test_growth_is_the_sum_of_logarithms_wherever_it_is_cut():
     rng = np.random.default_rng(0)
     values = np.abs(rng.standard_cauchy(3 * BLOCK + 5))
-    bets = Bets.on(len(values), 0.01, [0.0], [0.0])
+    bets = ConstantBets.on(len(values), 0.01, [0.0], [0.0])
     expected = np.log1p(np.outer(bets.stakes[0], values)).sum(axis=1)
     np.testing.assert_allclose(growth(bets, values)[0], expected, rtol=1e-12)
-    parts = Growth.of(bets)
+    parts = bets.growth()
     for part in np.split(values, [1, 4, BLOCK + 4, 2 * BLOCK]):
         parts.add([part])
     np.testing.assert_array_equal(parts.total(), growth(bets, values))
 
 
 def test_huge_values_are_cut_and_neither_overflow_nor_warn():
-    bets = Bets.on(100, 0.01, [0.0], [0.0])
+    bets = ConstantBets.on(100, 0.01, [0.0], [0.0])
     found = growth(bets, np.full(100, 1e300))
     assert np.isfinite(found).all()
     assert bets.lower_bound(found, 0.0, 1.0) == 1.0
@@ -51,7 +51,7 @@ def test_evidence_against_the_truth_averages_at_most_one(floor):
     """All outcomes of six independent rows with different means, one by one: E G(μ̄) <= 1, and = 1 for equal means."""
     chances = np.array([0.1, 0.9, 0.5, 0.3, 0.95, 0.05])
     values = np.array([-floor, 5.0])
-    bets = Bets.on(6, 0.05, [0.0], [floor])
+    bets = ConstantBets.on(6, 0.05, [0.0], [floor])
     means = values[0] + (values[1] - values[0]) * chances
     for p, truth in ((chances, means.mean()), (np.full(6, 0.4), values[0] + 0.4 * (values[1] - values[0]))):
         average = 0.0
@@ -68,7 +68,7 @@ def test_the_bound_is_where_the_evidence_reaches_the_level():
     rng = np.random.default_rng(2)
     y, weight = rng.random(500), rng.exponential(size=500)
     offsets, floors = baselines(30.0)
-    bets = Bets.on(500, 0.01, offsets, floors)
+    bets = ConstantBets.on(500, 0.01, offsets, floors)
     total = growth(bets, *(weight * (y - c) for c in offsets))
     found = bets.lower_bound(total, 0.0, 1.0)
     naive = sum(
@@ -91,7 +91,7 @@ def test_one_sided_bounds_err_no_more_often_than_they_may():
     """
     rng = np.random.default_rng(3)
     rows, failures = 60, 0
-    bets = Bets.on(rows, 0.2, [0.0], [0.0])
+    bets = ConstantBets.on(rows, 0.2, [0.0], [0.0])
     scale = np.repeat([0.2, 1.8], rows // 2)  # means 0.2 and 1.8: the mean of all is 1
     for _ in range(2000):
         x = scale * (rng.pareto(1.5, rows) + 1) / 3

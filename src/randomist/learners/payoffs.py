@@ -21,9 +21,8 @@ class PayoffScale:
         self.clip = choice(out_of_range, ("refuse", "clip"), "out_of_range") == "clip"
         self.running = isinstance(payoff_range, str) and payoff_range == "running"
         self.clipped = 0  # payoffs outside the range that were clipped
-        self._set(math.inf, -math.inf) if self.running else self._set(
-            *checked_range(payoff_range, why=', or "running"')
-        )
+        nothing = math.inf, -math.inf  # seen so far
+        self._set(*(nothing if self.running else checked_range(payoff_range, why=', or "running"')))
 
     @property
     def unbounded(self) -> bool:

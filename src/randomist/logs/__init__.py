@@ -1,8 +1,23 @@
 """Logged data in, decisions out: off-policy evaluation with finite-sample confidence. Needs polars (extra `run`)."""
 
-from randomist.logs.evaluation import evaluate
-from randomist.logs.log import Log, LogArrays
-from randomist.logs.problems import Problem
-from randomist.logs.report import Evaluation
+from typing import TYPE_CHECKING
+
+from randomist._lookup import lazy
+
+if TYPE_CHECKING:
+    from randomist.logs.evaluation import evaluate as evaluate
+    from randomist.logs.log import Log as Log
+    from randomist.logs.problems import Problem as Problem
+    from randomist.logs.report import Evaluation as Evaluation
+    from randomist.logs.rows import LogArrays as LogArrays
+
+_HOMES = {
+    "Evaluation": "randomist.logs.report",
+    "Log": "randomist.logs.log",
+    "LogArrays": "randomist.logs.rows",
+    "Problem": "randomist.logs.problems",
+    "evaluate": "randomist.logs.evaluation",
+}
 
 __all__ = ["Evaluation", "Log", "LogArrays", "Problem", "evaluate"]
+__getattr__, __dir__ = lazy(__name__, _HOMES, dict.fromkeys(_HOMES.values(), "run"))

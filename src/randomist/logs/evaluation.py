@@ -2,7 +2,7 @@
 
 The error 1 - level is shared: half of it goes to the intervals (two sides of K candidates), half to the comparisons of
 the leader with each of the others. So all intervals and the verdict hold together with probability `level`. The betting
-bounds are in `bets`; J is in [L(ω y), 1 - L(ω (1-y))], where L is a lower bound on a mean: what the log does not cover
+bounds are those of `importance.intervals`; J is in [L(ω y), 1 - L(ω (1-y))], where L is a lower bound on a mean: what the log does not cover
 lowers the first and raises the second by itself.
 """
 
@@ -13,15 +13,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
-from randomist import importance
+from randomist import _checks, importance
 from randomist._types import Array
 from randomist.errors import LogError, ParameterError
-from randomist.importance.intervals import Bets, baselines, difference_baselines, truncated_interval
+from randomist.importance.estimators import find_estimator
+from randomist.importance.growth import Growth
+from randomist.importance.intervals import Bets, ConstantBets, baselines, difference_baselines, truncated_interval
 from randomist.logs.log import Log
 from randomist.logs.report import Evaluation
-from randomist.logs.sums import Growth, Moments, weights
+from randomist.logs.sums import Moments, weights
 
 _FALSE_ALARM = 1e-3  # of the warning that weights average more than 1, over all candidates
 _POOR_COVERAGE = 0.5  # of missing mass
@@ -32,16 +34,33 @@ class _Candidate:
     """What is summed for one candidate in the main pass."""
 
     moments: Moments
-    gain: Growth  # bets on ω (y - c), for the lower end
-    loss: Growth  # bets on ω ((1 - y) - c), for the upper end
-    total: Growth  # bets on ω, whose mean is at most 1 if the likelihoods are true
+    bets: Bets  # on ω (y - c) and on ω ((1 - y) - c), for the two ends of its interval
+    check: Bets  # on ω, whose mean is at most 1 if the likelihoods are true
+    gain: Growth
+    loss: Growth
+    total: Growth
+
+    @classmethod
+    def of(cls, moments: Moments, bets: Bets, check: Bets) -> _Candidate:
+        return cls(moments, bets, check, bets.growth(), bets.growth(), check.growth())
 
     def add(self, log_likelihood: Array, log_density: Array, payoffs: Array) -> None:
         log_weight, weight = weights(log_likelihood, log_density)
         self.moments.add(log_weight, payoffs)
-        self.gain.add([weight * (payoffs - c) for c in self.gain.bets.offsets])
-        self.loss.add([weight * ((1.0 - payoffs) - c) for c in self.loss.bets.offsets])
+        self.gain.add([weight * (payoffs - c) for c in self.bets.offsets])
+        self.loss.add([weight * ((1.0 - payoffs) - c) for c in self.bets.offsets])
         self.total.add([weight])
+
+    def low(self) -> float:
+        """The lower end of the interval, on the [0, 1] scale."""
+        return self.bets.lower_bound(self.gain.total(), 0.0, 1.0)
+
+    def high(self) -> float:
+        return 1.0 - self.bets.lower_bound(self.loss.total(), 0.0, 1.0)
+
+    def heavy(self) -> bool:
+        """Whether weights average more than true likelihoods allow."""
+        return self.check.log_evidence(self.total.total(), 1.0) >= -math.log(self.check.error)
 
 
 def evaluate(
@@ -66,12 +85,10 @@ def evaluate(
     paper's, and its concentration lemma's intervals are reported too. `method="lemma"` makes them the intervals.
     confidence: the paper's α in threshold and lemma.
     """
-    if not 0.0 < level < 1.0:
-        raise ParameterError(f"level must be in (0, 1), got {level}")
-    if method not in ("betting", "lemma"):
-        raise ParameterError(f"method must be 'betting' or 'lemma', got {method!r}")
-    if threshold is not None and not (math.isfinite(threshold) and threshold > 0):
-        raise ParameterError(f"threshold must be a finite number > 0, got {threshold}")
+    _checks.probability(level, "level")
+    _checks.choice(method, ("betting", "lemma"), "method")
+    if threshold is not None:
+        _checks.number(threshold, "threshold", above=0)
     rows, names = len(log), log.candidates
     bounds = _bounds(log, weight_bounds)
     log_effective = _log_effective(log, log_divergences)
@@ -91,11 +108,11 @@ def evaluate(
 
     moments = [candidate.moments for candidate in candidates]
     _check_bounds(log, weight_bounds, moments)
-    truncated = np.array([m.truncated(rows) for m in moments])
-    coverage = np.array([m.coverage(rows) for m in moments])
+    cut = np.array([m.truncated(rows) for m in moments])  # (1/n) Σ min(M, ω) y
+    coverage = np.array([m.coverage(rows) for m in moments])  # (1/n) Σ min(M, ω)
+    truncated = find_estimator("paper").combine(cut, coverage)
     mis = np.array([m.importance(rows) for m in moments])
-    low = np.array([c.gain.bets.lower_bound(c.gain.total(), 0.0, 1.0) for c in candidates])
-    high = np.array([1.0 - c.loss.bets.lower_bound(c.loss.total(), 0.0, 1.0) for c in candidates])
+    low, high = np.array([c.low() for c in candidates]), np.array([c.high() for c in candidates])
     warnings = _warnings(log, candidates, coverage)
     empty = low > high  # has a probability of at most `error`, unless something is wrong: then nothing is known
     for name in np.array(names)[empty]:
@@ -108,7 +125,7 @@ def evaluate(
         lemma = truncated_interval(truncated, log_effective, rows, confidence, side)
         if method == "lemma":
             low, high = lemma
-    half = stats.norm.isf(side) * np.array([m.standard_error(rows) for m in moments])
+    half = -special.ndtri(side) * np.array([m.standard_error(rows) for m in moments])
 
     leader = int(np.lexsort((truncated, low))[-1])
     leads = low[leader] - high
@@ -130,8 +147,8 @@ def evaluate(
         payoff_range=log.payoff_range,
         mis=start + span * mis,
         tmis=start + span * truncated,
-        optimistic=start + span * (1.0 - (coverage - truncated)),
-        self_normalised=start + span * np.array([m.self_normalised() for m in moments]),
+        optimistic=start + span * find_estimator("optimistic").combine(cut, coverage),
+        self_normalised=start + span * _self_normalised(moments),
         effective_samples=np.array([m.effective_samples() for m in moments]),
         missing_mass=1.0 - coverage,
         largest_weight=np.exp(np.minimum([m.largest_log_weight for m in moments], 709.0)),
@@ -155,13 +172,19 @@ def _sum(log: Log, side: float, bounds: Array, thresholds: Array) -> list[_Candi
     rows = len(log)
     candidates = []
     for bound, cut in zip(bounds.tolist(), thresholds.tolist(), strict=True):
-        bets = Bets.on(rows, side, *baselines(bound))
-        check = Bets.on(rows, _FALSE_ALARM / len(bounds), [0.0], [0.0])
-        candidates.append(_Candidate(Moments(cut), Growth.of(bets), Growth.of(bets), Growth.of(check)))
+        bets = ConstantBets.on(rows, side, *baselines(bound))
+        check = ConstantBets.on(rows, _FALSE_ALARM / len(bounds), [0.0], [0.0])
+        candidates.append(_Candidate.of(Moments(cut), bets, check))
     for batch in log.batches():
         for k, candidate in enumerate(candidates):
             candidate.add(batch.log_likelihoods[:, k], batch.log_density, batch.payoffs)
     return candidates
+
+
+def _self_normalised(moments: list[Moments]) -> Array:
+    """Σ ω y / Σ ω, without a threshold; NaN where every weight is 0.  (K,)"""
+    gains, totals = (np.array(sums) for sums in zip(*(m.relative_sums() for m in moments), strict=True))
+    return np.where(totals > 0, find_estimator("self-normalised").combine(gains, totals), np.nan)
 
 
 def _leads(log: Log, leader: int, bounds: Array, error: float) -> Array:
@@ -172,7 +195,8 @@ def _leads(log: Log, leader: int, bounds: Array, error: float) -> Array:
     """
     rivals = [k for k in range(len(bounds)) if k != leader]
     plans = [difference_baselines(float(bounds[leader]), float(bounds[rival])) for rival in rivals]
-    sums = [Growth.of(Bets.on(len(log), error, offsets, floors)) for _, offsets, floors in plans]
+    bets = [ConstantBets.on(len(log), error, offsets, floors) for _, offsets, floors in plans]
+    sums = [of_rival.growth() for of_rival in bets]
     for batch in log.batches():
         y = batch.payoffs
         mine = weights(batch.log_likelihoods[:, leader], batch.log_density)[1]
@@ -180,7 +204,7 @@ def _leads(log: Log, leader: int, bounds: Array, error: float) -> Array:
             theirs = weights(batch.log_likelihoods[:, rival], batch.log_density)[1]
             growth.add([mine * y + theirs * (1.0 - y) if c is None else (mine - theirs) * (y - c) for c in kinds])
     leads = np.zeros(len(bounds))
-    leads[rivals] = [growth.bets.lower_bound(growth.total(), -1.0, 1.0) for growth in sums]
+    leads[rivals] = [b.lower_bound(growth.total(), -1.0, 1.0) for b, growth in zip(bets, sums, strict=True)]
     return leads
 
 
@@ -199,7 +223,9 @@ def _stated(log: Log, given: float | Mapping[str, float] | None) -> Array:
     if isinstance(given, Mapping):
         unknown = sorted(set(given) - set(log.candidates))
         if unknown:
-            raise ParameterError(f"weight_bounds for {', '.join(unknown)}, which are no candidates {log.candidates}")
+            raise ParameterError(
+                f"weight_bounds for {', '.join(unknown)}, which are not among the candidates {log.candidates}"
+            )
         stated = np.array([given.get(name, math.inf) for name in log.candidates], dtype=np.float64)
     else:
         stated = np.full(len(log.candidates), float(given))
@@ -241,7 +267,7 @@ def _warnings(log: Log, candidates: list[_Candidate], coverage: Array) -> list[s
             "use weights='own'"
         )
     for name, candidate, covered in zip(log.candidates, candidates, coverage.tolist(), strict=True):
-        if candidate.total.bets.log_evidence(candidate.total.total(), 1.0) >= -math.log(candidate.total.bets.error):
+        if candidate.heavy():
             mean = candidate.moments.mean_weight(len(log))
             found.append(
                 f"weights of {name} average {mean:.3g}, and true likelihoods allow 1: check its likelihoods, the "

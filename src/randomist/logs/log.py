@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from randomist._types import Array, Indices
+from randomist import _checks
+from randomist._types import Indices
 from randomist.errors import BadRowsError, LogError, NoDataError, ParameterError
 from randomist.logs import source, sums
 from randomist.logs.problems import Problem, Problems, repeated_ids
+from randomist.logs.rows import LogArrays, LoggedRows
 from randomist.logs.source import ADAPTIVE, ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, Source
 
 if TYPE_CHECKING:
@@ -22,19 +23,6 @@ if TYPE_CHECKING:
 
 CHUNK_ROWS = 2**14
 _ROUNDING = 1e-6  # a log-probability computed in float32 may exceed 0 by as much
-
-
-@dataclass(frozen=True, eq=False)
-class LogArrays:
-    """Rows of a log as arrays."""
-
-    payoffs: Array  # in [0, 1], mapped from payoff_range   (n,)
-    log_likelihoods: Array  # of every candidate             (n, K)
-    log_density: Array  # of what drew the row: the mixture of the loggers, or the policy that acted  (n,)
-    loggers: Indices  # who acted, as an index into `Log.likelihoods`; -1 where only the propensity is known  (n,)
-
-    def __len__(self) -> int:
-        return len(self.payoffs)
 
 
 class Log:
@@ -66,12 +54,12 @@ class Log:
         skip_bad_rows: bool = False,
         chunk_rows: int = CHUNK_ROWS,
     ) -> None:
-        self.payoff_range = _checked_range(payoff_range)
-        if weights not in (None, "balance", "own"):
-            raise ParameterError(f"weights must be 'balance' or 'own', got {weights!r}")
-        if chunk_rows < 1:
-            raise ParameterError(f"chunk_rows must be >= 1, got {chunk_rows}")
-        self.chunk_rows = chunk_rows
+        self.payoff_range = _checks.payoff_range(
+            payoff_range, bounded=True, why=", since intervals need bounded payoffs"
+        )
+        if weights is not None:
+            _checks.choice(weights, ("balance", "own"), "weights")
+        self.chunk_rows = _checks.whole_number(chunk_rows, "chunk_rows")
         self._query = source.open_source(source_)
         self._by_slices = source.is_one_parquet_file(source_)
         self._types = source.schema(self._query)
@@ -79,10 +67,11 @@ class Log:
         self.adaptive = bool(adaptive) or self._flagged_adaptive()
         acted, all_known = self._acted()
         self.weights = self._weights(weights, all_known)
-        self._by_logger = LOGGER in self._types and (self.weights == "balance" or PROPENSITY not in self._types)
-        others = sorted(name for name in acted if name not in self.candidates) if self._by_logger else []
+        # Whether rows say who acted, by name; else by a propensity.
+        self.names_loggers = LOGGER in self._types and (self.weights == "balance" or PROPENSITY not in self._types)
+        others = sorted(name for name in acted if name not in self.candidates) if self.names_loggers else []
         self.likelihoods = (*self.candidates, *others)  # the policies whose likelihoods are read, candidates first
-        self._repeated: NDArray[np.int64] = np.empty(0, np.int64)
+        self._repeated: Indices = np.empty(0, np.int64)
         self._check(skip_bad_rows)
 
     @classmethod
@@ -115,20 +104,23 @@ class Log:
         with np.errstate(divide="ignore"):
             log_share = np.log(share / self.rows)
         low, high = self.payoff_range
-        for chunk in self._chunks():
-            if self.problems:
-                chunk = chunk.kept(self._flags(chunk) == 0)
-            if not len(chunk.payoffs):
-                continue
+        for chunk in self.raw_batches():
             if self.weights == "balance":
                 density = sums.log_mixture(chunk.log_likelihoods, log_share)
-            elif self._by_logger:
+            elif self.names_loggers:
                 density = chunk.log_likelihoods[np.arange(len(chunk.loggers)), chunk.loggers]
             else:
                 density = chunk.log_propensity
-            loggers = chunk.loggers if self._by_logger else np.full(len(density), -1)
+            loggers = chunk.loggers if self.names_loggers else np.full(len(density), -1)
             payoffs = np.clip((chunk.payoffs - low) / (high - low), 0.0, 1.0)
             yield LogArrays(payoffs, chunk.log_likelihoods[:, : len(self.candidates)], density, loggers)
+
+    def raw_batches(self) -> Iterator[LoggedRows]:
+        """All used rows as they were logged, in order, some at a time: payoffs in their units, every likelihood."""
+        for chunk in self._chunks():
+            kept = chunk.kept(self._flags(chunk) == 0) if self.problems else chunk
+            if len(kept):
+                yield kept
 
     def arrays(self) -> LogArrays:
         """All used rows in memory."""
@@ -161,7 +153,7 @@ class Log:
             missing.append(f"{LOGGER} (or {PROPENSITY})")
         if missing:
             raise LogError(
-                f"the log has no column {', no column '.join(missing)}; it has {', '.join(self._types) or 'none'}"
+                f"the log has no column {', no column '.join(missing)}; it has {', '.join(self._types) or 'no columns'}"
             )
         return tuple(chosen or names)
 
@@ -201,10 +193,10 @@ class Log:
 
     # -- what the rows say
 
-    def _chunks(self) -> Iterator[_Chunk]:
+    def _chunks(self) -> Iterator[LoggedRows]:
         likelihoods = [PREFIX + name for name in self.likelihoods]
         columns = [source.numbers(name, self._types[name]) for name in (PAYOFF, *likelihoods)]
-        if self._by_logger:
+        if self.names_loggers:
             codes = {name: code for code, name in enumerate(self.likelihoods)}
             name = pl.col(LOGGER).cast(pl.String)
             columns.append(name.replace_strict(codes, default=-1, return_dtype=pl.Int64).fill_null(-1).alias(LOGGER))
@@ -216,13 +208,13 @@ class Log:
         start = 0
         for raw in source.chunks(self._query.select(read), self.chunk_rows, self._by_slices):
             frame = raw.select(columns)  # chunk by chunk: in the query, some of this would need all rows at once
-            yield _Chunk.of(start, frame, likelihoods)
+            yield LoggedRows.of(start, frame, likelihoods)
             start += frame.height
 
-    def _flags(self, chunk: _Chunk) -> NDArray[np.int64]:
+    def _flags(self, chunk: LoggedRows) -> Indices:
         """What is wrong with each row of a chunk, as bits."""
-        most = math.inf if self._by_logger else _ROUNDING  # densities have no bound, propensities do
-        flags: NDArray[np.int64] = sums.flag_rows(
+        most = math.inf if self.names_loggers else _ROUNDING  # densities have no bound, propensities do
+        flags: Indices = sums.flag_rows(
             chunk.payoffs, *self.payoff_range, chunk.log_likelihoods, chunk.loggers, chunk.log_propensity, most
         )
         flags[chunk.nameless] |= sums.ID
@@ -241,7 +233,7 @@ class Log:
             good = flags == 0
             if not good.all():
                 found.add(chunk.start, flags, chunk.log_likelihoods)
-            if self._by_logger:
+            if self.names_loggers:
                 counts += np.bincount(chunk.loggers[good], minlength=len(counts))
             rows += len(flags)
         self.rows_read, self.rows = rows, rows - found.rows
@@ -252,54 +244,3 @@ class Log:
         if not self.rows:
             words = "; ".join(str(problem) for problem in self.problems)
             raise NoDataError(f"the log has no usable row of {rows}{': ' + words if words else ''}")
-
-
-@dataclass(frozen=True, eq=False)
-class _Chunk:
-    """Consecutive rows as they are in the source."""
-
-    start: int
-    payoffs: Array
-    log_likelihoods: Array  # (n, C), column by column in memory
-    loggers: Indices  # empty where the log has none
-    log_propensity: Array  # empty where it is not used
-    nameless: NDArray[np.bool_]  # rows whose id is missing; empty without ids
-
-    @classmethod
-    def of(cls, start: int, frame: pl.DataFrame, columns: list[str]) -> _Chunk:
-        likelihoods = np.empty((frame.height, len(columns)), order="F")
-        for c, name in enumerate(columns):
-            likelihoods[:, c] = frame[name].to_numpy()
-        return cls(
-            start,
-            np.array(frame[PAYOFF].to_numpy(), dtype=np.float64),
-            likelihoods,
-            np.array(frame[LOGGER].to_numpy()) if LOGGER in frame.columns else np.empty(0, np.int64),
-            np.array(frame[PROPENSITY].to_numpy()) if PROPENSITY in frame.columns else np.empty(0),
-            np.array(frame[ID].to_numpy()) if ID in frame.columns else np.zeros(frame.height, np.bool_),
-        )
-
-    def kept(self, mask: NDArray[np.bool_]) -> _Chunk:
-        if mask.all():
-            return self
-        return _Chunk(
-            self.start,
-            self.payoffs[mask],
-            np.asfortranarray(self.log_likelihoods[mask]),
-            self.loggers[mask] if len(self.loggers) else self.loggers,
-            self.log_propensity[mask] if len(self.log_propensity) else self.log_propensity,
-            self.nameless[mask],
-        )
-
-
-def _checked_range(payoff_range: tuple[float, float]) -> tuple[float, float]:
-    try:
-        low, high = (float(end) for end in payoff_range)
-    except (TypeError, ValueError):
-        raise ParameterError(f"payoff_range must be a pair (low, high), got {payoff_range!r}") from None
-    span = high - low
-    if not (math.isfinite(span) and low < high and math.isfinite(1.0 / span)):
-        raise ParameterError(
-            f"payoff_range must be finite with low < high, got {(low, high)}; intervals need payoffs that are bounded"
-        )
-    return low, high

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from randomist._compiled import compiled
-from randomist._types import Array
-from randomist.importance.intervals import STAKES, Bets
+from randomist._types import Array, Indices
 
-BLOCK = 32  # factors that are multiplied before a logarithm is taken
 # Compensated sums of one candidate: each entry is followed by its correction.
 WEIGHT, SQUARED, GAIN, SQUARED_GAIN, CUT, CUT_GAIN = range(0, 12, 2)
 _HUGE = 600.0  # logarithms of estimates are cut here: e^600 is as good as infinity, and can be computed with
@@ -89,47 +85,6 @@ def add_moments(log_weight: Array, payoffs: Array, threshold: float, sums: Array
     return shift
 
 
-@compiled
-def add_growth(values: Array, stakes: Array, cap: float, products: Array, growth: Array, position: int) -> None:
-    """growth[j] += Σ_i log(1 + λ_j min(x_i, cap)): factors are multiplied, and one logarithm is taken every BLOCK rows.
-
-    `position` is how many rows of the current block were seen before, so blocks begin where they begin in any chunks.
-    """
-    for i in range(len(values)):
-        x = min(values[i], cap)
-        for j in range(STAKES):
-            products[j] *= 1.0 + stakes[j] * x
-        position += 1
-        if position == BLOCK:
-            for j in range(STAKES):
-                growth[j] += math.log(products[j])
-                products[j] = 1.0
-            position = 0
-
-
-@dataclass(eq=False)
-class Growth:
-    """Σ_i log(1 + λ X_i) of one bet, row by row."""
-
-    bets: Bets
-    products: Array  # (F, STAKES)
-    growth: Array  # (F, STAKES)
-    position: int = 0
-
-    @classmethod
-    def of(cls, bets: Bets) -> Growth:
-        return cls(bets, np.ones_like(bets.stakes), np.zeros_like(bets.stakes))
-
-    def add(self, variables: list[Array]) -> None:
-        """Some more rows of every variable.  F arrays of (n,)"""
-        for f, (values, cap) in enumerate(zip(variables, self.bets.caps.tolist(), strict=True)):
-            add_growth(values, self.bets.stakes[f], cap, self.products[f], self.growth[f], self.position)
-        self.position = (self.position + len(variables[0])) % BLOCK
-
-    def total(self) -> Array:
-        return np.asarray(self.growth + np.log(self.products))
-
-
 class Moments:
     """The sums behind every point estimate of one candidate."""
 
@@ -158,7 +113,7 @@ class Moments:
         return self._scaled(GAIN, 1) / rows
 
     def standard_error(self, rows: int) -> float:
-        """Of the mean of ω y, as the normal approximation has it."""
+        """Of the mean of ω y, by the normal approximation."""
         mean = self.importance(rows)
         return math.sqrt(max(self._scaled(SQUARED_GAIN, 2) / rows - mean * mean, 0.0) / rows)
 
@@ -170,9 +125,9 @@ class Moments:
         """(1/n) Σ min(M, ω) y"""
         return self._sum(CUT_GAIN) / rows
 
-    def self_normalised(self) -> float:
-        """Σ ω y / Σ ω, NaN where every weight is 0."""
-        return self._sum(GAIN) / self._sum(WEIGHT) if self._sum(WEIGHT) > 0 else math.nan
+    def relative_sums(self) -> tuple[float, float]:
+        """Σ ω y and Σ ω, both divided by the same number, so that they are finite."""
+        return self._sum(GAIN), self._sum(WEIGHT)
 
     def effective_samples(self) -> float:
         """(Σ ω)² / Σ ω² (Kish 1965), 0 where every weight is 0."""
@@ -189,10 +144,10 @@ def flag_rows(
     low: float,
     high: float,
     log_likelihood: Array,
-    loggers: NDArray[np.int64],
+    loggers: Indices,
     log_propensity: Array,
     most: float,
-) -> NDArray[np.int64]:
+) -> Indices:
     """What is wrong with each row. `loggers` and `log_propensity` are empty where the log has none.  -> (n,)"""
     flags = np.zeros(len(payoffs), np.int64)
     for i in range(len(payoffs)):
