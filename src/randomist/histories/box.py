@@ -98,6 +98,11 @@ class BoxHistory:
         value, log_effective, coverage = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         return value, log_effective, coverage
 
+    def one(self, point: Array, term: float, estimator: Estimator) -> tuple[float, float]:
+        """The value and log η at one point.  (d,)"""
+        value, log_effective, _ = self.sums(point[None], term, estimator)
+        return float(value[0]), float(log_effective[0])
+
     def _portions(self, points: Array) -> Iterator[Array]:
         size = max(1, ENTRIES // len(self))
         return (points[i : i + size] for i in range(0, len(points), size))

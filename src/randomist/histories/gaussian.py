@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from randomist._types import Array
 from randomist.histories.box import BoxHistory
 from randomist.importance import continuum
@@ -16,6 +18,12 @@ class GaussianHistory(BoxHistory):
             return super().sums(points, term, estimator)
         value, log_effective, coverage = continuum.estimate_at(points, term, self.arrays())
         return estimator.combine(value, coverage), log_effective, coverage
+
+    def one(self, point: Array, term: float, estimator: Estimator) -> tuple[float, float]:
+        if not estimator.of_sums:
+            return super().one(point, term, estimator)
+        value, log_effective, coverage = continuum.estimate_one(point, term, *self.arrays())
+        return float(estimator.combine(np.array([value]), np.array([coverage]))[0]), log_effective
 
     def arrays(self) -> continuum.Samples:
         """What the kernels take."""

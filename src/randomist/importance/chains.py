@@ -32,7 +32,7 @@ def metropolis(
     for step in range(steps):
         proposal = path[step] + normals[step]
         path[step + 1] = path[step]
-        if not ((low <= proposal) & (proposal <= high)).all():
+        if (proposal < low).any() or (proposal > high).any():
             continue
         there = look(proposal)
         if _accept(uniforms[step], *compare(here, there)):

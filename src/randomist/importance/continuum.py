@@ -145,3 +145,23 @@ def exponents(points: Array, rows: Array, used: int, rate: float, shift: Array) 
                 total += difference * difference
             out[k, i] = -rate * total - shift[i]
     return out
+
+
+@compiled
+def estimate_one(
+    point: Array,
+    term: float,
+    mediators: Array,
+    log_mixture: Array,
+    payoffs: Array,
+    told: int,
+    decisions: Array,
+    plays: Array,
+    used: int,
+) -> tuple[float, float, float]:
+    """`estimate_at` of one point, its arrays one by one: a chain calls this ten times a round.  (d,)"""
+    samples = Samples(mediators, log_mixture, payoffs, told, decisions, plays, used)
+    points = point.reshape(1, point.size)
+    log_eta = log_effective_at(points, 0, samples)
+    coverage, value = sums_at(points, 0, cut_at(log_eta, term), samples)
+    return value, log_eta, coverage

@@ -80,6 +80,12 @@ def log_at_most(coins: Coins, theirs: Perturbed, ours: Perturbed) -> float:
 
 
 @compiled
+def log_both_ways(coins: Coins, here: Perturbed, there: Perturbed) -> tuple[float, float]:
+    """log g(there | here) and log g(here | there), the one-step densities of a move and of the move back."""
+    return log_at_most(coins, here, there), log_at_most(coins, there, here)
+
+
+@compiled
 def log_product(coins: Coins, y: float, rivals: Rivals) -> float:
     """log Π_j G_j(y)^T_j over the distinct played decisions."""
     centers, log_effectives, flips, plays = rivals

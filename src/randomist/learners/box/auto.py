@@ -15,12 +15,12 @@ from randomist.families import LocationScale
 from randomist.histories.estimates import Estimates
 from randomist.learners.box.base import BoxLearner
 from randomist.learners.box.filling import filling_point
-from randomist.learners.box.scouting import scout, scouting_pays
+from randomist.learners.box.scouting import SCALE as SCOUTED
+from randomist.learners.box.scouting import is_scout, scout, scouting_pays
 from randomist.spaces import Box
 
 FEWEST, MOST = 4, 16  # points that fill the box at first, two per dimension between these bounds
 LARGEST, SMALLEST = 0.2, 0.01  # scale, in widths of the box: LARGEST/√d at first, never below SMALLEST
-SCOUTED = 0.03  # scale of the points that fill the box and of scouts
 REFINEMENTS = 4  # of the candidates, around the best so far
 LOCAL, TOWARDS, LEADING, PAST, ANYWHERE = 5, 3, 2, 2, 2  # candidates of each kind in a refinement
 LEADERS = 5  # best payoffs, towards whose mediators candidates lie
@@ -101,8 +101,8 @@ class Auto(BoxLearner):
 
     def _scouting(self, best: Array) -> bool:
         """Whether the next trial is a scout; at most every other one is."""
-        scouted = self.history.scales.rows == SCOUTED
-        out = sum(bool(self.space.family.split(trial.decision)[1] == SCOUTED) for trial in self.pending)
+        scouted = is_scout(self.history.scales.rows)
+        out = sum(bool(is_scout(self.space.family.split(trial.decision)[1])) for trial in self._pending.values())
         if 2 * (int(scouted.sum()) + out - self._opening + 1) > self._next_id - self._opening + 1:
             return False
         return scouting_pays(self.history.payoffs.rows, scouted, float(self._values(best[None])[0]))
@@ -151,7 +151,10 @@ class Auto(BoxLearner):
             scale /= RATE ** (rounds / (d + 1))
         elif self._narrower_pays(best):
             scale *= RATE ** (rounds / (d + 1))
-        return Position(best, min(max(scale, SMALLEST), LARGEST / math.sqrt(d)), path, length, self.told)
+        scale = min(max(scale, SMALLEST), LARGEST / math.sqrt(d))
+        if is_scout(scale):
+            scale = math.nextafter(scale, 1.0)
+        return Position(best, scale, path, length, self.told)
 
     def _narrower_pays(self, point: Array) -> bool:
         """Whether a narrower Gaussian there is seen to earn more than its noise: below that, narrowing is no use."""

@@ -15,7 +15,7 @@ from randomist.histories.gaussian import GaussianHistory
 from randomist.importance.chains import all_perturbed, metropolis, perturbed
 from randomist.importance.coins import TABLE
 from randomist.importance.passes.layout import COVERAGE, LOG_EFFECTIVE, VALUE
-from randomist.importance.perturbed import log_at_most, log_direct_density, log_tabulated_density, tabulate
+from randomist.importance.perturbed import log_both_ways, log_direct_density, log_tabulated_density, tabulate
 from randomist.importance.rows import Rows
 from randomist.learners.box.base import FixedStdLearner
 from randomist.learners.settings import bias_factor
@@ -98,13 +98,10 @@ class MCMCRandomist(FixedStdLearner):
 
         def look(point: Array) -> Any:
             """The perturbed estimate at a point."""
-            value, log_effective, _ = self.history.sums(point[None], term, self._estimator)
-            return perturbed(value[0], log_effective[0], a, b, term)
+            return perturbed(*self.history.one(point, term, self._estimator), a, b, term)
 
         if self.density == "one-step":
-            return metropolis(
-                *chain, look, lambda here, there: (log_at_most(coins, here, there), log_at_most(coins, there, here))
-            )
+            return metropolis(*chain, look, lambda here, there: log_both_ways(coins, here, there))
         values, log_effective = self._played(term)
         centers, flips = all_perturbed(values, log_effective, a, b, term)
         rivals = (centers, log_effective, flips, self.history.plays.rows)

@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from randomist._types import Array
+from randomist._types import Array, Flags
 
+SCALE = 0.03  # of scouts and of the points that fill the box, in its widths; no search has it, so it marks them
 GOOD = 0.15  # of the samples are the good ones, which a scout is to resemble
 BANDWIDTH = 0.3  # of the kernels around n samples, in widths of the box, times n^(-1/5)
 PROPOSALS = 24
 EXTREMES = 5  # payoffs that show the upper tail
 RECENT = 10  # scouts that show what the next one will earn, and other rounds that show the noise
+
+
+def is_scout(scales: ArrayLike) -> Flags:
+    """Which decisions are scouts' or fill the box, by their scales."""
+    return np.asarray(np.asarray(scales) == SCALE)
 
 
 def scout(points: Array, payoffs: Array, rng: np.random.Generator) -> Array:
@@ -35,7 +41,7 @@ def scout(points: Array, payoffs: Array, rng: np.random.Generator) -> Array:
     return best
 
 
-def scouting_pays(payoffs: Array, scouted: NDArray[np.bool_], value: float) -> bool:
+def scouting_pays(payoffs: Array, scouted: Flags, value: float) -> bool:
     """Whether one more scout is worth its price, if what it finds pays for as long again as the run has lasted.
 
     The best of n + 1 draws exceeds that of n by θ/(n + 1) on average, if the upper tail is exponential with mean θ. It
