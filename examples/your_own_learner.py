@@ -3,7 +3,7 @@
 `check_learner` is the contract that every learner of the package keeps: same seed, same run, in another process too;
 resume equals uninterrupted; bad input loses nothing. It says nothing about regret, so that is measured below.
 (Epsilon-greedy looks good early; but it plays any decision in one round of twenty for ever, so its regret is linear in
-the end.)
+the end.) The page "Extend it", docs/extend.md, has a family, an estimator, a storage and more in the same way.
 
     python examples/your_own_learner.py
 """

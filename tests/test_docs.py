@@ -1,6 +1,7 @@
 """What the documentation says is what happens: its code runs, its outputs are printed, its examples and its build work.
 
-In a ```python block, comment lines right below a statement that prints are its output, to the letter.
+In a ```python block, comment lines right below a statement that prints are its output, to the letter. A block whose
+first line is `# name.py` is that file: the blocks after it can import it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in
 PAGES = [ROOT / "README.md", *PAGES]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 DIRECTIVE = re.compile(r"^\.\. (currentmodule|auto[a-z]+):: ([\w.]+)$", re.MULTILINE)
+FILE = re.compile(r"# (\w+)\.py\n")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)\s]*\)")
 
 
@@ -76,9 +78,8 @@ def run_block(page: Path, begin: int, source: str, namespace: dict[str, Any]) ->
 
 @pytest.fixture
 def clean_registries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page may define tasks and learners of its own; other tests must not see them."""
+    """A page may define tasks of its own; other tests must not see them."""
     monkeypatch.setattr(tasks, "_TASKS", dict(tasks._TASKS))
-    monkeypatch.setattr(rd.Learner, "registry", dict(rd.Learner.registry))
 
 
 @pytest.mark.usefixtures("clean_registries")
@@ -87,10 +88,22 @@ def test_the_code_of_a_page_runs_and_prints_what_it_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     module = types.ModuleType("page")
     monkeypatch.setitem(sys.modules, "page", module)  # where a page's classes say that they live
     for begin, source in blocks(page):
-        run_block(page, begin, source, vars(module))
+        if file := FILE.match(source):
+            (tmp_path / f"{file[1]}.py").write_text(source + "\n", encoding="utf-8")
+        else:
+            run_block(page, begin, source, vars(module))
+
+
+def test_files_of_pages_have_names_of_their_own() -> None:
+    """Two pages that define a module of one name would see each other's, in this process."""
+    found = [file[1] for page in PAGES for _, source in blocks(page) if (file := FILE.match(source))]
+    assert found
+    assert len(set(found)) == len(found), found
+    assert not set(found) & sys.stdlib_module_names
 
 
 def test_an_output_that_is_not_printed_is_noticed(tmp_path: Path) -> None:
