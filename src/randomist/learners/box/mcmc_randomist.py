@@ -98,7 +98,8 @@ class MCMCRandomist(FixedStdLearner):
 
         def look(point: Array) -> Any:
             """The perturbed estimate at a point."""
-            return perturbed(*self.history.one(point, term, self._estimator), a, b, term)
+            value, log_effective = self.history.one(point, term, self._estimator)
+            return perturbed(value, log_effective, a, b, term)
 
         if self.density == "one-step":
             return metropolis(*chain, look, lambda here, there: log_both_ways(coins, here, there))
