@@ -25,7 +25,8 @@ class ScaledHistory:
     def __init__(self, space: Box) -> None:
         d = space.dimension
         self.space = space
-        self.points = Growing(d)  # of every play
+        self.decisions = Growing(d + 1)  # of every play, in the user's units
+        self.points = Growing(d)
         self.scales = Growing()
         self.mediators = Growing(d)
         self.payoffs = Growing()  # in [0, 1]
@@ -51,6 +52,7 @@ class ScaledHistory:
 
     def _play(self, decision: ArrayLike) -> None:
         point, scale = self.space.family.split(decision)
+        self.decisions.append(decision)
         self.points.append(self.space.to_unit(point))
         self.scales.append(scale)
 
@@ -81,8 +83,7 @@ class ScaledHistory:
 
     def _effective(self, decisions: Array) -> tuple[Array, Any]:
         """log η and plays of decisions, a few at a time.  (n, d + 1) -> (n,), (n,)"""
-        low, high = self.space.corners
-        played = self.space.family.join(low + self.points.rows * (high - low), self.scales.rows)
+        played = self.decisions.rows
         log_effective, plays = np.empty(len(decisions)), np.empty(len(decisions), np.int64)
         size = max(1, CHUNK // len(played))
         for start in range(0, len(decisions), size):
