@@ -53,8 +53,28 @@ class Auto(BoxLearner):
     narrower Gaussian is seen to earn more. At most every other round is a scout's: it resembles the best samples
     coordinate by coordinate, and goes out as long as the tail of the payoffs says that a better basin may exist.
 
-    A decision is (x, s), s in widths of the box; a mediator may lie a little outside. Without bounds the box is [-1, 1]
-    in every dimension. The payoffs' range is learned. Not in the paper; docs have what was tried and measured.
+    A decision is (x, s), s in widths of the box; a mediator may lie a little outside. Not in the paper; its page in the
+    docs has what was tried and measured.
+
+    Parameters
+    ----------
+    space
+        A `Box`, of which only the corners are used; or leave it out and give `low` and `high`, or `dimension`.
+    low, high
+        The corners of the box: a number each, or one number per dimension. They stay as you gave them; `space` has the
+        box that is searched.
+    dimension
+        How many parameters there are. Without `low` and `high` each of them is searched between -1 and 1.
+    payoff_range
+        "running", the default, learns the range from what is told. (low, high) fixes it, in your units.
+    out_of_range
+        What happens to a payoff outside of a fixed range: "refuse" raises an error, "clip" clips and counts it.
+    first
+        The point to begin with; by default the points that fill the box at first are shifted by the seed.
+    seed
+        A whole number. The same seed gives the same run; None takes one from the system, which `entropy` then names.
+    confidence
+        α, for the `threshold` and `width` that `estimate` reports. The search itself does not use it.
     """
 
     learns_range: ClassVar[bool] = True

@@ -30,11 +30,36 @@ def points_per_dimension(rounds: int, kappa: float) -> int:
 class GridOptimist(FixedStdLearner):
     """Play the grid point with the largest optimistic estimate; the grid has ⌈t^(1/κ)⌉ points per dimension.
 
-    Larger `kappa` is coarser. `failure_probability` is δ, `bonus` the factor of sqrt(d2 log(1/δ_t) / t). Points lie in
-    the middle of equal cells. `max_points` stops a grid that no longer fits: it grows as t^(d/κ).
+    Points lie in the middle of equal cells. `grid` has those that compete for the next round.
 
     Differences from the paper: x_1 is the middle of the box unless `first` is given; the grid is rebuilt as soon as the
     payoff that makes it grow has been told.
+
+    Parameters
+    ----------
+    space
+        The box: `Box(Gaussian(std=...), low, high)`, or of another family with a `spread`.
+    kappa
+        κ >= 1; the paper has 2, 3 and 4. A larger one makes the grid coarser, and rounds faster.
+    failure_probability
+        δ: with probability 1 - δ the bounds of all rounds hold. A smaller one makes the bonus wider.
+    bonus
+        The factor of sqrt(d2 log(1/δ_t) / t) that is added to the value. A larger one explores more.
+    max_points
+        `ask` raises an error where the grid would have more points than this: it grows as t^(d/κ).
+    estimator
+        What becomes of the weighted samples: "paper", "optimistic", "self-normalised", "log-smoothing", or
+        "module:Class" for one of your own.
+    payoff_range
+        The smallest and the largest payoff, in your units: (0, 1) by default. "running" learns it from what is told.
+    out_of_range
+        What happens to a payoff outside of the range: "refuse" raises an error, "clip" clips and counts it.
+    first
+        The first decision, a point of the box; its middle by default.
+    seed
+        A whole number. The same seed gives the same run; None takes one from the system, which `entropy` then names.
+    confidence
+        Not used: `failure_probability` takes its place.
     """
 
     kappa: float = 2.0

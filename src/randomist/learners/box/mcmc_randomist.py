@@ -39,13 +39,41 @@ class Chain(NamedTuple):
 class MCMCRandomist(FixedStdLearner):
     """Each round, a Metropolis chain from the decision played last towards the largest perturbed estimate.
 
-    `density="full"` is g†, against all played decisions, by the tabulated product of their distribution functions
-    (`exact=True`: by its definition, slowly); `"one-step"` compares the proposal with the current point only.
-    `perturbation_scale` is a, `bias_correction` b: 0 (the default), "paper" for sqrt(α log t / η), or that many of it.
-    `proposal_std` is the family's std by default. `chain` is the last round's path.
+    `chain` is the path of the last round.
 
     Differences from the paper: every decision has its own number of coins ⌈a η⌉ (the display in App. F.2 reuses one). A
     proposal outside the box is refused. Decisions are played with `steps` = 10 Metropolis steps.
+
+    Parameters
+    ----------
+    space
+        The box: `Box(Gaussian(std=...), low, high)`, or of another family with a `spread`.
+    density
+        What the chain samples from: "full" is g†, the probability of beating all played decisions; "one-step" compares
+        the proposal with the current point only, and is much faster.
+    steps
+        Metropolis steps a round. More of them come closer to a draw from the density, and cost as much more.
+    perturbation_scale
+        a: pseudo-rewards per effective sample. More of them explore more; 0 has none.
+    bias_correction
+        b, what is added for the truncation: 0 by default, "paper" for sqrt(α log t / η), or a multiple of that.
+    proposal_std
+        How far a proposal lies from the current point, a number or one per dimension; the family's std by default.
+    exact
+        True computes the full density by its definition instead of from a table: slow, for comparison.
+    estimator
+        What becomes of the weighted samples: "paper", "optimistic", "self-normalised", "log-smoothing", or
+        "module:Class" for one of your own.
+    payoff_range
+        The smallest and the largest payoff, in your units: (0, 1) by default. "running" learns it from what is told.
+    out_of_range
+        What happens to a payoff outside of the range: "refuse" raises an error, "clip" clips and counts it.
+    first
+        The first decision, a point of the box; drawn from the seed by default.
+    seed
+        A whole number. The same seed gives the same run; None takes one from the system, which `entropy` then names.
+    confidence
+        α: thresholds and widths are made of α log t. 2 in all of the paper's experiments.
     """
 
     density: Literal["full", "one-step"] = "full"

@@ -31,11 +31,32 @@ class Prospector(FixedStdLearner):
     """Each round, the candidate with the largest value⁺, or a point uphill of it, along the gradient.
 
     value⁺ is 1 minus the truncated estimate of the loss, and 1 where nothing is known, so that no bonus is needed. The
-    first of the `candidates` is the decision before; most others lie around the best so far, some around past
-    decisions, and one anywhere. `steps` points lie along the gradient. A round costs O((candidates + steps) t d).
+    first candidate is the decision before; most others lie around the best so far, some around past decisions, and one
+    anywhere. A round costs O((candidates + steps) t d).
 
     Pending trials count as if they had been paid the mean so far, so that the trials of a batch keep apart. Not in the
     paper.
+
+    Parameters
+    ----------
+    space
+        The box: `Box(Gaussian(std=...), low, high)`; it must be Gaussian, since gradients are.
+    candidates
+        How many points are compared in a round, 4 or more. More of them find the maximum of the estimate more surely.
+    steps
+        How many points along the gradient are tried from the best candidate, each twice as far; 0 for none.
+    estimator
+        "optimistic": nothing else says where little is known.
+    payoff_range
+        The smallest and the largest payoff, in your units: (0, 1) by default. "running" learns it from what is told.
+    out_of_range
+        What happens to a payoff outside of the range: "refuse" raises an error, "clip" clips and counts it.
+    first
+        The first decision, a point of the box; drawn from the seed by default.
+    seed
+        A whole number. The same seed gives the same run; None takes one from the system, which `entropy` then names.
+    confidence
+        α: thresholds and widths are made of α log t. 2 in all of the paper's experiments.
     """
 
     estimator: str = "optimistic"
