@@ -286,7 +286,11 @@ class TestGapsAndRadius:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: theory.constant_regret_lower_bound(0), ParameterError, r"gap must be > 0 and <= 1, got 0; without"),
+        (
+            lambda: theory.constant_regret_lower_bound(0),
+            ParameterError,
+            r"gap must be .* > 0 and <= 1 \(without .*\), got 0",
+        ),
         (lambda: theory.constant_regret_lower_bound(math.nan), ParameterError, "got nan"),
         (lambda: theory.logarithmic_regret_lower_bound(1.5, 10), ParameterError, r"got 1\.5"),
         (
@@ -303,17 +307,17 @@ class TestGapsAndRadius:
         (
             lambda: theory.optimist_upper_bound([0, 0.1], PAIR, 9, confidence=1),
             ParameterError,
-            r"> 1, got 1; .* uses 2",
+            r"> 1 \(.* uses 2\), got 1",
         ),
         (lambda: theory.optimist_upper_bound([0, 0.1], PAIR, 9, first=2), ParameterError, r"0\.\.1, or None"),
         (lambda: theory.divergence_radius(np.exp(PAIR)), ParameterError, r"give the logarithms"),
         (lambda: theory.divergence_radius(-PAIR), ParameterError, r"smallest entry -1\.7"),
         (lambda: theory.divergence_radius([0, 1]), ShapeError, r"\(K, K\)"),
-        (lambda: theory.randomist_constant(-1), ParameterError, r">= 0, got -1; the paper uses"),
+        (lambda: theory.randomist_constant(-1), ParameterError, r">= 0 \(the paper uses .*\), got -1"),
         (
             lambda: theory.randomist_upper_bound([0, 0.1], PAIR, 9, perturbation_scale=math.nan),
             ParameterError,
-            "perturbation_scale must be finite",
+            "perturbation_scale must be a finite number",
         ),
         (lambda: theory.optimality_gaps([0, 1], (-np.inf, np.inf)), ParameterError, "do not cover"),
         (lambda: theory.optimality_gaps([0, 2]), ParameterError, "widen the range"),

@@ -34,7 +34,23 @@ def loads(text: Any) -> Any:
     try:
         return _decode(json.loads(text))
     except (json.JSONDecodeError, RecursionError) as error:
-        raise StateError(f"a state is stored as JSON, but this is none: {error}") from error
+        raise StateError(f"a state is stored as JSON, but this is not: {error}") from error
+
+
+def for_json(value: Any) -> Any:
+    """What others may read as JSON: arrays as lists, numbers of NumPy as Python's; all else as it is."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return [for_json(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def frozen(value: Any) -> Any:
+    """An entry of an array as users see it: a Python number for a scalar, else a read-only copy."""
+    if np.ndim(value) == 0:
+        return value.item()
+    array = np.array(value)
+    array.flags.writeable = False
+    return array
 
 
 def _encode(value: Any) -> Any:
@@ -88,4 +104,4 @@ def _array(content: Any) -> np.typing.NDArray[Any]:
             raise ValueError(f"dtype {dtype!r} and shape {shape!r}")
         return np.frombuffer(base64.b64decode(data, validate=True), dtype).reshape(shape).copy()
     except (TypeError, ValueError, binascii.Error) as error:
-        raise StateError(f"an array of a stored state is no [dtype, shape, base64]: {error}") from error
+        raise StateError(f"an array of a stored state is not [dtype, shape, base64]: {error}") from error

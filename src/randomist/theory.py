@@ -33,6 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from randomist import _checks
 from randomist._types import Array
 from randomist.errors import ParameterError, ShapeError
 
@@ -65,11 +66,7 @@ class UpperBounds:
 def optimality_gaps(expected_payoffs: ArrayLike, payoff_range: tuple[float, float] = (0.0, 1.0)) -> Array:
     """Δ(x) = J* - J(x), in units of the payoff's range.  (K,) -> (K,)"""
     values = np.asarray(expected_payoffs, dtype=np.float64)
-    low, high = payoff_range
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ParameterError(
-            f"payoff_range must be finite with low < high, got {payoff_range}; Theorems 3 to 5 do not cover others"
-        )
+    low, high = _checks.payoff_range(payoff_range, bounded=True, why=" (Theorems 3 to 5 do not cover others)")
     if values.ndim != 1 or values.size == 0:
         raise ShapeError(f"expected_payoffs must have shape (K,) with K >= 1, got {values.shape}")
     if not ((values >= low) & (values <= high)).all():
@@ -236,12 +233,11 @@ class _Problem:
             log_v, _ = divergence_radius(log_divergences)
             if log_v.size != gap.size:
                 raise ShapeError(f"log_divergences must be (K, K) for the {gap.size} gaps, got K = {log_v.size}")
-        if not (math.isfinite(confidence) and confidence > 1):
-            raise ParameterError(f"confidence must be finite and > 1, got {confidence}; the paper uses 2")
+        alpha = _checks.number(confidence, "confidence", above=1, why=" (the paper uses 2)")
         if first is not None and not 0 <= first < gap.size:
             raise ParameterError(f"first must be an index in 0..{gap.size - 1}, or None for the worst, got {first}")
         first_gap = float(gap.max() if first is None else gap[first])
-        return cls(gap, log_v, _rounds(rounds), float(confidence), first_gap)
+        return cls(gap, log_v, _rounds(rounds), alpha, first_gap)
 
     @property
     def size(self) -> int:
@@ -304,12 +300,8 @@ def _rounds(rounds: ArrayLike) -> Array:
 
 
 def _gap(gap: float) -> float:
-    if not 0 < gap <= 1:
-        raise ParameterError(f"gap must be > 0 and <= 1, got {gap}; without a gap there is no regret to bound")
-    return float(gap)
+    return _checks.number(gap, "gap", above=0, most=1, why=" (without one there is no regret to bound)")
 
 
 def _perturbation_scale(a: float) -> float:
-    if not (math.isfinite(a) and a >= 0):
-        raise ParameterError(f"perturbation_scale must be finite and >= 0, got {a}; the paper uses 8.1 and 1.1")
-    return float(a)
+    return _checks.number(a, "perturbation_scale", least=0, why=" (the paper uses 8.1 and 1.1)")

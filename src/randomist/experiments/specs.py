@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from randomist._checks import whole_number
 from randomist.errors import ParameterError
 from randomist.experiments.contenders import Contender
 from randomist.learners import registry
@@ -50,8 +51,7 @@ class Experiment:
         if not isinstance(self.name, str) or not self.name.replace("-", "").replace("_", "").isalnum():
             raise ParameterError(f"the name of an experiment has letters, digits, - and _ only, got {self.name!r}")
         for count, what in ((self.rounds, "rounds"), (self.seeds, "seeds")):
-            if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-                raise ParameterError(f"{what} must be a whole number >= 1, got {count!r}")
+            whole_number(count, what)
         if not self.tasks or not self.learners:
             raise ParameterError(f"experiment {self.name!r} needs at least one task and one learner")
 

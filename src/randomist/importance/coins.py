@@ -13,14 +13,11 @@ import math
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from randomist._compiled import compiled
-from randomist._types import Array
+from randomist._types import Array, Indices
 
-Whole: TypeAlias = NDArray[np.int64]
-Coins: TypeAlias = tuple[Array, Array, Whole, Whole]  # log k!, rows of log G_n, where row n begins, its first k
+Coins: TypeAlias = tuple[Array, Array, Indices, Indices]  # log k!, rows of log G_n, where row n begins, its first k
 
 MOST = 2**13  # 57 MiB of tables
 BELOW, ABOVE = 10.0, 4.5  # the stored window, in units of sqrt(n): two of these are a standard deviation
@@ -30,13 +27,13 @@ class CoinTable:
     """Tables for every n up to a largest one, which grows on demand."""
 
     def __init__(self) -> None:
-        self._log_factorial: Array = gammaln(np.arange(64) + 1.0)
+        self._log_factorial: Array = np.empty(0)
         self._largest = -1  # nothing is tabulated before it is needed
 
     def upto(self, flips: int) -> Coins:
         """What the kernels take, good for at least `flips` coins."""
         if flips >= len(self._log_factorial):
-            self._log_factorial = gammaln(np.arange(2 * flips) + 1.0)
+            self._log_factorial = _log_factorials(max(2 * flips, 64))
         if flips > self._largest and self._largest < MOST:
             self._tabulate(min(max(flips, 2 * self._largest, 64), MOST))
         return self._log_factorial, self._log_cdf, self._offsets, self._first
@@ -45,10 +42,17 @@ class CoinTable:
         windows = np.array([_window(n) for n in range(largest + 1)])
         self._largest, self._first = largest, windows[:, 0]
         self._offsets = np.concatenate([[0], np.cumsum(windows[:, 1] - windows[:, 0])])
-        self._log_cdf = _fill(gammaln(np.arange(largest + 1) + 1.0), self._offsets)
+        self._log_cdf = _fill(_log_factorials(largest + 1), self._offsets)
 
 
 TABLE = CoinTable()
+
+
+def _log_factorials(count: int) -> Array:
+    """log k! for k < count."""
+    from scipy.special import gammaln  # slow to import
+
+    return np.asarray(gammaln(np.arange(count) + 1.0))
 
 
 @compiled
@@ -59,7 +63,7 @@ def _window(n: int) -> tuple[int, int]:
 
 
 @compiled
-def _fill(log_factorial: Array, offsets: Whole) -> Array:
+def _fill(log_factorial: Array, offsets: Indices) -> Array:
     table = np.empty(offsets[-1])
     for n in range(len(offsets) - 1):
         low, high = _window(n)
@@ -105,7 +109,7 @@ def log_cdf(coins: Coins, n: int, k: float) -> float:
     if k >= high:
         return 0.0
     if n < first.shape[0] and k >= low:
-        return table[offsets[n] + int(k) - low]  # type: ignore[no-any-return]
+        return float(table[offsets[n] + int(k) - low])
     if 2 * k >= n:
         return math.log1p(-math.exp(_summed(log_factorial, n, n - int(k) - 1)))
     return _summed(log_factorial, n, int(k))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import logsumexp
 
-from randomist._types import Array
+from randomist._types import Array, Indices
 
 
-def log_mixture(log_density: Array, counts: NDArray[np.int64]) -> Array:
+def log_mixture(log_density: Array, counts: Indices) -> Array:
     """log Φ_t(z) = log Σ_k (T_k / m) p_k(z), the density of the mixture that was played (Sec. 4).
 
     log_density: (K, n) of every decision at every mediator; counts: (K,) plays of each decision.  -> (n,)
     """
+    from scipy.special import logsumexp  # slow to import
+
     played = counts > 0
     share = np.log(counts[played] / counts.sum())
     return np.asarray(logsumexp(log_density[played] + share[:, None], axis=0))

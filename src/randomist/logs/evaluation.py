@@ -2,8 +2,8 @@
 
 The error 1 - level is shared: half of it goes to the intervals (two sides of K candidates), half to the comparisons of
 the leader with each of the others. So all intervals and the verdict hold together with probability `level`. The betting
-bounds are those of `importance.intervals`; J is in [L(ω y), 1 - L(ω (1-y))], where L is a lower bound on a mean: what the log does not cover
-lowers the first and raises the second by itself.
+bounds are in `importance.intervals`; J is in [L(ω y), 1 - L(ω (1-y))], where L is a lower bound on a mean: what the log
+does not cover lowers the first and raises the second by itself.
 """
 
 from __future__ import annotations

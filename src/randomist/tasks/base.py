@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,7 @@ class Task(ABC):
     `out_of_range="clip"` says that payoffs may leave `payoff_range` and are clipped for the learner, reported raw.
     """
 
-    id: ClassVar[str]
+    id: str  # of the class; a task that has one per environment sets its own
     payoff_range: tuple[float, float] = (0.0, 1.0)
     out_of_range: Literal["refuse", "clip"] = "refuse"
     space: Space | None = None

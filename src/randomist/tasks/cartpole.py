@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from randomist._checks import whole_number
 from randomist._compiled import compiled
 from randomist._types import Array
-from randomist.errors import ParameterError, ShapeError
+from randomist.errors import ShapeError
 from randomist.families import Gaussian
 from randomist.policies import Linear
 from randomist.spaces import Box
@@ -55,13 +56,11 @@ class Cartpole(ControlTask):
         high: ArrayLike = (2.0, 4.0, 10.0, 12.0),
         horizon: int = 200,
     ) -> None:
-        if horizon < 1 or int(horizon) != horizon:
-            raise ParameterError(f"horizon must be a whole number >= 1, got {horizon}")
         if np.shape(std) not in ((), (4,)):
             raise ShapeError(f"std must be a number or have shape (4,), got {np.shape(std)}")
         self.space = Box(Gaussian(std=np.broadcast_to(np.asarray(std, dtype=np.float64), (4,))), low, high)
-        self.horizon = int(horizon)
-        self.payoff_range = (0.0, float(horizon))
+        self.horizon = whole_number(horizon, "horizon")
+        self.payoff_range = (0.0, float(self.horizon))
 
     def payoff(self, mediators: ArrayLike, rng: np.random.Generator) -> Array:
         """One episode per mediator, each from its own start.  (n, 4) -> (n,)"""
@@ -117,7 +116,7 @@ def upright(position: float, angle: float) -> bool:
 @compiled
 def _act(parameters: Array, x: float, v: float, angle: float, spin: float) -> float:
     """a = θ·s"""
-    return parameters[0] * x + parameters[1] * v + parameters[2] * angle + parameters[3] * spin  # type: ignore[no-any-return]
+    return float(parameters[0] * x + parameters[1] * v + parameters[2] * angle + parameters[3] * spin)
 
 
 @compiled

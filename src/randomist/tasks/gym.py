@@ -19,7 +19,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from randomist._checks import whole_number
+from randomist._checks import choice, number, whole_number
+from randomist._checks import payoff_range as checked_range
 from randomist._types import Array
 from randomist.errors import ParameterError, RandomistError, ShapeError, TaskError
 from randomist.families import Gaussian
@@ -70,10 +71,9 @@ class GymnasiumTask(ControlTask):
         for name, instead in (("render_mode", "rollout(..., render=...)"), ("max_episode_steps", "horizon=")):
             if name in env_settings:
                 raise ParameterError(f"{name} is not a setting of a task; use {instead} instead")
-        if not 0 < discount <= 1:
-            raise ParameterError(f"discount must lie in (0, 1], got {discount}")
-        self.id, self.env_id, self.env_settings = f"gym:{id}", id, env_settings  # type: ignore[misc]
-        self.discount, self.workers = float(discount), whole_number(workers, "workers")
+        self.id, self.env_id, self.env_settings = f"gym:{id}", id, env_settings
+        self.discount = number(discount, "discount", above=0, most=1)
+        self.workers = whole_number(workers, "workers")
         ours = id.startswith("randomist/")
         self._spec: Any = f"randomist.tasks.environments:{id}" if ours else id  # until an environment has been made
         self._envs: list[gym.Env[Any, Any]] = []
@@ -84,9 +84,8 @@ class GymnasiumTask(ControlTask):
         self.horizon = _horizon(horizon, self._spec, id)
         self.action_space: gym.Space[Any] = env.action_space
         self.policy = _fitting_policy(policy, env, observation_scale, id)
-        self.payoff_range = (-math.inf, math.inf) if payoff_range is None else _range(payoff_range)
-        if out_of_range not in ("refuse", "clip"):
-            raise ParameterError(f'out_of_range must be "refuse" or "clip", got {out_of_range!r}')
+        self.payoff_range = checked_range((-math.inf, math.inf) if payoff_range is None else payoff_range)
+        choice(out_of_range, ("refuse", "clip"), "out_of_range")
         self.out_of_range = out_of_range
         self.space = _box(self.policy.size, low, high, std)
         if self.workers > 1:
@@ -280,16 +279,6 @@ def _box(size: int, low: Any, high: Any, std: Any) -> Box | None:
     if np.shape(std) not in ((), (size,)):
         raise ShapeError(f"std must be a number or have shape ({size},), got {np.shape(std)}")
     return Box(Gaussian(std=np.broadcast_to(np.asarray(std, dtype=np.float64), (size,))), low, high)
-
-
-def _range(payoff_range: Any) -> tuple[float, float]:
-    try:
-        low, high = map(float, payoff_range)
-    except (TypeError, ValueError):
-        raise ParameterError(f"payoff_range must be a pair (low, high), got {payoff_range!r}") from None
-    if not low < high:
-        raise ParameterError(f"payoff_range must have low < high, got ({low}, {high})")
-    return low, high
 
 
 def _check_travels(spec: Any, env_settings: dict[str, Any], id: str) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
+from randomist._checks import number
 from randomist._types import Array
-from randomist.errors import ParameterError
 from randomist.families import Gaussian
 from randomist.spaces import Finite
 from randomist.tasks.base import Task
@@ -29,7 +27,7 @@ class Illustrative(Task):
     clipped, the best decision at (2, 0.1) is the fourth, not the fifth.
     """
 
-    id: ClassVar[str] = "illustrative"
+    id = "illustrative"
 
     sigma: float = 2.0
     lambda_: float = 0.1
@@ -38,8 +36,7 @@ class Illustrative(Task):
 
     def __post_init__(self) -> None:
         for name, value in (("sigma", self.sigma), ("lambda_", self.lambda_)):
-            if not (math.isfinite(value) and value > 0):
-                raise ParameterError(f"{name} must be finite and > 0, got {value}; the paper uses 2 and 0.1")
+            number(value, name, above=0, why=" (the paper uses 2 and 0.1)")
         mean, std = np.array(_MEAN), np.array([self.sigma] * 3 + [self.lambda_, self.sigma])
         expected = (_mean_excess(mean, std, 0.0) - _mean_excess(mean, std, _CEILING)) / _CEILING
         object.__setattr__(self, "space", Finite(Gaussian(mean, std)))
@@ -58,5 +55,7 @@ class Illustrative(Task):
 
 def _mean_excess(mean: Array, std: Array, level: float) -> Array:
     """E max(z - level, 0) for z ~ N(mean, std²)."""
+    from scipy.special import ndtr
+
     u = (mean - level) / std
     return np.asarray(std * (u * ndtr(u) + np.exp(-0.5 * u * u) / math.sqrt(2 * math.pi)))

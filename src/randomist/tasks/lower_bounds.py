@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from randomist._checks import number
 from randomist._types import Array
 from randomist.errors import ParameterError
 from randomist.families import Dirac, Family, Gaussian, Uniform
@@ -42,7 +43,7 @@ class FollowTheLeaderTrap(_TwoDecisions):
     is below 1/4, which has probability 1/4, nothing that the other one shows will ever correct it.
     """
 
-    id: ClassVar[str] = "fact-1"
+    id = "fact-1"
 
     def __post_init__(self) -> None:
         self._set([Uniform(low=np.array(0.0), high=np.array(1.0)), Dirac(at=np.array(0.25))], (0.5, 0.25))
@@ -59,8 +60,7 @@ class _RegretPair(_TwoDecisions):
     payoff_range = (-math.inf, math.inf)
 
     def _set_pair(self, family: Family | list[Family]) -> None:
-        if not 0 < self.gap <= 1:
-            raise ParameterError(f"gap must be > 0 and <= 1, got {self.gap}; both decisions are equal without one")
+        number(self.gap, "gap", above=0, most=1, why=" (without one both decisions are equal)")
         if self.problem not in (1, 2):
             raise ParameterError(f"problem must be 1 (first decision better) or 2 (second), got {self.problem!r}")
         self._set(family, (self._slope, 0.0))  # E[a] is 1 and 0
@@ -82,7 +82,7 @@ class ConstantRegretPair(_RegretPair):
     problems apart by KL 4Δ² if it plays the first decision and 2Δ² if it plays the second. Payoffs are unbounded.
     """
 
-    id: ClassVar[str] = "theorem-1"
+    id = "theorem-1"
 
     gap: float = 0.1
     problem: Literal[1, 2] = 1
@@ -102,7 +102,7 @@ class LogarithmicRegretPair(_RegretPair):
     the same.
     """
 
-    id: ClassVar[str] = "theorem-2"
+    id = "theorem-2"
 
     gap: float = 0.1
     problem: Literal[1, 2] = 1
@@ -120,15 +120,14 @@ class RareLoss(_TwoDecisions):
     difference between the two.
     """
 
-    id: ClassVar[str] = "rare-loss"
+    id = "rare-loss"
 
     sure: float = 0.9
     risky: float = 0.95
 
     def __post_init__(self) -> None:
         for name, value in (("sure", self.sure), ("risky", self.risky)):
-            if not 0 <= value <= 1:
-                raise ParameterError(f"{name} must lie in [0, 1], got {value}; it is a payoff's mean in [0, 1]")
+            number(value, name, least=0, most=1, why=" (it is the mean of a payoff)")
         self._set(Dirac(at=np.array([0.0, 1.0])), (self.sure, self.risky))
 
     def payoff(self, mediators: ArrayLike, rng: np.random.Generator) -> Array:

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import CubicSpline, PPoly
-from scipy.optimize import minimize_scalar
-from scipy.special import ndtr
 
+from randomist._checks import choice, number, whole_number
 from randomist._compiled import compiled
 from randomist._types import Array, Indices
 from randomist.errors import ParameterError, ShapeError
@@ -27,6 +25,7 @@ from randomist.tasks.base import ControlTask
 
 if TYPE_CHECKING:
     import gymnasium
+    from scipy.interpolate import PPoly
 
 _TAIL = 8.0  # standard deviations of the gain that the quadrature covers
 _GAINS = 100  # per unit, in the table of J(θ); they and the cells of the state grid give J(ξ) to about 1e-5
@@ -67,19 +66,15 @@ class LQG(ControlTask):
         dimension: int = 1,
         space: Literal["grid", "box"] | None = None,
     ) -> None:
-        if min(horizon, dimension) < 1 or int(horizon) != horizon or int(dimension) != dimension:
-            raise ParameterError(f"horizon and dimension must be whole numbers >= 1, got {horizon} and {dimension}")
-        if not 0 < discount <= 1:
-            raise ParameterError(f"discount must lie in (0, 1], got {discount}")
-        if not (0 <= noise_std < math.inf and 0 < limit < math.inf):
-            raise ParameterError(f"noise_std must be >= 0 and limit > 0, got {noise_std} and {limit}")
-        if not (min(state_cost, action_cost) >= 0 and 0 < state_cost + action_cost < math.inf):
-            raise ParameterError(f"costs must be >= 0 and not both 0, got {state_cost} and {action_cost}")
-        if space not in ("grid", "box", None):
-            raise ParameterError(f'space must be "grid" or "box", got {space!r}')
-        self.horizon, self.dimension, self.discount = int(horizon), int(dimension), float(discount)
-        self.noise_std, self.limit = float(noise_std), float(limit)
-        self.state_cost, self.action_cost = float(state_cost), float(action_cost)
+        self.horizon, self.dimension = whole_number(horizon, "horizon"), whole_number(dimension, "dimension")
+        self.discount = number(discount, "discount", above=0, most=1)
+        self.noise_std, self.limit = number(noise_std, "noise_std", least=0), number(limit, "limit", above=0)
+        self.state_cost = number(state_cost, "state_cost", least=0)
+        self.action_cost = number(action_cost, "action_cost", least=0)
+        if not 0 < self.state_cost + self.action_cost < math.inf:
+            raise ParameterError(f"costs must not both be 0 and have a finite sum, got {state_cost} and {action_cost}")
+        if space is not None:
+            choice(space, ("grid", "box"), "space")
         self.policy = Linear(self.dimension, self.dimension, diagonal=True, action_scale=1 / self.limit)
         shape = () if dimension == 1 else (dimension,)
         if np.shape(std) not in ((), shape):
@@ -102,6 +97,8 @@ class LQG(ControlTask):
         An episode takes `horizon` normal draws per coordinate from `rng`, one for the start (by its quantile) and one
         per transition, so a batch of mediators gets what the same mediators would get one by one.
         """
+        from scipy.special import ndtr
+
         gains = self._box.family.mediator_rows(mediators)
         out = np.empty(len(gains))
         block = max(1, _BLOCK // (self.horizon * self.dimension))
@@ -148,6 +145,8 @@ class LQG(ControlTask):
 
     @cached_property
     def _optimum(self) -> float:
+        from scipy.optimize import minimize_scalar  # slow to import, like all of scipy that is needed for J
+
         if isinstance(self.space, Finite):
             return float(self._table.max())
         lows, highs, stds = np.atleast_1d(self._box.low), np.atleast_1d(self._box.high), self._stds
@@ -210,6 +209,8 @@ def _gain_spline(
     action_cost: float,
 ) -> PPoly:
     """Cubic splines through J(θ) on a grid from `low` to `high`, one between each two kinks."""
+    from scipy.interpolate import CubicSpline, PPoly
+
     ticks = np.arange(math.floor(low * _GAINS), math.ceil(high * _GAINS) + 1)
     blocks = np.array_split(ticks / _GAINS, math.ceil(ticks.size / 128))
     values = np.concatenate(
@@ -286,6 +287,8 @@ def _expectation_of_hats(means: Array, limit: float, cells: int, noise_std: floa
 
     Hats are second differences of (y - k)₊, whose expectation is s(zΦ(z) + φ(z)) with z = (m - k)/s.
     """
+    from scipy.special import ndtr
+
     knots = limit / cells * np.arange(-cells, cells + 1)
     z = (means[:, None] - knots) / noise_std
     excess = noise_std * (z * ndtr(z) + np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi))

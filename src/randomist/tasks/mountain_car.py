@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from randomist._checks import whole_number
 from randomist._compiled import compiled
 from randomist._types import Array
-from randomist.errors import ParameterError, ShapeError
+from randomist.errors import ShapeError
 from randomist.families import Gaussian
 from randomist.policies import Linear
 from randomist.spaces import Box
@@ -52,12 +53,10 @@ class MountainCar(ControlTask):
         high: ArrayLike = (1.0, 20.0),
         horizon: int = 999,
     ) -> None:
-        if horizon < 1 or int(horizon) != horizon:
-            raise ParameterError(f"horizon must be a whole number >= 1, got {horizon}")
         if np.shape(std) not in ((), (2,)):
             raise ShapeError(f"std must be a number or have shape (2,), got {np.shape(std)}")
         self.space = Box(Gaussian(std=np.broadcast_to(np.asarray(std, dtype=np.float64), (2,))), low, high)
-        self.horizon = int(horizon)
+        self.horizon = whole_number(horizon, "horizon")
         self.first = np.clip(0.0, self.space.low, self.space.high)  # the box's point nearest 0
 
     def payoff(self, mediators: ArrayLike, rng: np.random.Generator) -> Array:
@@ -92,7 +91,7 @@ def _rounded(x: float) -> float:
 @compiled
 def _act(parameters: Array, position: float, velocity: float) -> float:
     """a = θ·s in float64, of the observation, which Gymnasium rounds to float32."""
-    return parameters[0] * _rounded(position) + parameters[1] * _rounded(velocity)  # type: ignore[no-any-return]
+    return float(parameters[0] * _rounded(position) + parameters[1] * _rounded(velocity))
 
 
 @compiled

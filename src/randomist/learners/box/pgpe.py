@@ -33,7 +33,7 @@ def gradient(
         advantages, n = payoffs, len(payoffs)
     else:
         advantages, n = payoffs - payoffs.mean(), len(payoffs) - 1
-    return np.sum(scores * advantages[:, None], axis=0) / n  # type: ignore[no-any-return]
+    return np.asarray(np.sum(scores * advantages[:, None], axis=0) / n)
 
 
 @dataclass(eq=False, kw_only=True)

@@ -60,7 +60,7 @@ def objective_gradient(
     nearness = softmax(_log_shares(target, batch))  # (k,)
     away = np.sum(nearness[:, None] * (target - batch.decisions), axis=0)  # σ² ∇ log sqrt(d2)
     slope = uphill - _penalty(target, batch, failure_probability, payoff_bound) * away
-    return slope / batch.std**2  # type: ignore[no-any-return]
+    return np.asarray(slope / batch.std**2)
 
 
 def ascend(
@@ -146,18 +146,18 @@ def _search(
 
 def _squares(points: Array, others: Array, std: Array) -> Array:
     """|(a - b)/σ|² for every pair.  (n, d), (k, d), (d,) -> (n, k)"""
-    return np.sum(((points[:, None, :] - others[None, :, :]) / std) ** 2, axis=2)  # type: ignore[no-any-return]
+    return np.asarray(np.sum(((points[:, None, :] - others[None, :, :]) / std) ** 2, axis=2))
 
 
 def _weights(target: Array, batch: Batch) -> Array:
     """ω_i / Σ_j ω_j with ω = p_ρ / Φ.  (d,) -> (n,)"""
     log_density = -0.5 * _squares(batch.mediators, target[None], batch.std)[:, 0]
-    return softmax(log_density - batch.log_mixture)  # type: ignore[no-any-return]
+    return np.asarray(softmax(log_density - batch.log_mixture))
 
 
 def _log_shares(target: Array, batch: Batch) -> Array:
     """log n_x / d2(ρ‖x) of every decision of the batch, played n_x times.  (d,) -> (k,)"""
-    return np.log(batch.plays) - _squares(target[None], batch.decisions, batch.std)[0]  # type: ignore[no-any-return]
+    return np.asarray(np.log(batch.plays) - _squares(target[None], batch.decisions, batch.std)[0])
 
 
 def _penalty(target: Array, batch: Batch, failure_probability: float, payoff_bound: float) -> float:
