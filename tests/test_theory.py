@@ -289,7 +289,7 @@ class TestGapsAndRadius:
         (
             lambda: theory.constant_regret_lower_bound(0),
             ParameterError,
-            r"gap must be .* > 0 and <= 1 \(without .*\), got 0",
+            r"gap .* > 0 and <= 1 \(without .*\), got 0",
         ),
         (lambda: theory.constant_regret_lower_bound(math.nan), ParameterError, "got nan"),
         (lambda: theory.logarithmic_regret_lower_bound(1.5, 10), ParameterError, r"got 1\.5"),

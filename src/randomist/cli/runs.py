@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from randomist._json import for_json
 from randomist.cli.app import Jobs, app, out, progress
 from randomist.errors import ParameterError
 from randomist.experiments.contenders import BOX_CONTENDERS, PAPER_CONTENDERS, Contender, parse_settings
@@ -75,7 +76,7 @@ def run(
     summary["average_payoff"] = _interval(final)
     if runs[0].regret is not None:
         summary["regret"] = _interval(np.array([one.regret[-1] for one in runs if one.regret is not None]))
-    summary["recommendations"] = [_plain(one.recommendation) for one in runs]
+    summary["recommendations"] = [for_json(one.recommendation) for one in runs]
     summary["clipped"] = sum(one.clipped for one in runs)
     summary["failed"] = sum(len(one.failures) for one in runs)
     if save is not None and isinstance(problem, ControlTask):
@@ -268,10 +269,6 @@ def _interval(samples: Array) -> dict[str, float]:
 
     mean, half = mean_interval(samples)
     return {"mean": float(mean), "half_width_95": float(half)}
-
-
-def _plain(decision: Any) -> Any:
-    return decision.tolist() if hasattr(decision, "tolist") else decision
 
 
 def _shorten(values: list[Any], most: int = 8) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from randomist._json import for_json
 from randomist.cli.app import app, err
 from randomist.errors import ParameterError
 from randomist.experiments.contenders import parse_settings
@@ -151,7 +152,7 @@ def show(
         "failed": counters.closed - counters.told,
         "pending": [_trial(trial) for trial in study.pending()],
         "average_payoff": float(np.mean(learner.record.payoffs)) if learner.told else None,
-        "recommendation": _plain(learner.recommend()) if learner.told else None,
+        "recommendation": for_json(learner.recommend()) if learner.told else None,
     }
     if isinstance(study.space, Finite):
         estimates = study.estimates()._asdict()
@@ -275,11 +276,7 @@ def _write(path: Path, pieces: Any) -> None:
 
 
 def _trial(trial: Any) -> dict[str, Any]:
-    return {"id": trial.id, "decision": _plain(trial.decision), "mediator": _plain(trial.mediator)}
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else value
+    return {"id": trial.id, "decision": for_json(trial.decision), "mediator": for_json(trial.mediator)}
 
 
 def _finite(column: Any) -> list[Any]:

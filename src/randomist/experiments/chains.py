@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from randomist._json import for_json
 from randomist._types import Array
 from randomist.experiments.paper import MCMC_FULL
 from randomist.learners.box.mcmc_randomist import MCMCRandomist
@@ -32,7 +33,7 @@ class Chains:
 
     def state(self) -> dict[str, Any]:
         """Plain lists, for JSON."""
-        return {name: _plain(value) for name, value in vars(self).items()}
+        return {name: for_json(value) for name, value in vars(self).items()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Chains:
@@ -67,9 +68,3 @@ def record_chains(seed: int = 0) -> Chains:
         task.space.high,
         np.asarray(task.space.family.std),
     )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_plain(entry) for entry in value]
-    return value.tolist() if isinstance(value, np.ndarray) else value
