@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import randomist as rd
+from tests import problems
 from tests.histories.helpers import empty, told
 from tests.problems import BESIDE_AN_ATOM, CATEGORIES, GAUSSIANS, NARROW
 
@@ -19,6 +20,19 @@ SPACES = {
     "Gaussian, Uniform and Dirac": rd.Finite([rd.Gaussian(0.3, 0.7), rd.Uniform(-0.5, 1), rd.Dirac(0.25)]),
     "two dimensions": rd.Finite(rd.Gaussian([[0, 10], [0.5, 8], [-0.4, 14]], [[1, 3], [0.9, 4], [1.2, 5]])),
 }
+
+
+TOLD = 1100  # samples: across epochs of 32 plays, and an era of 1,024
+
+
+def samples(name, count=TOLD, seed=0):
+    """Decisions, mediators and payoffs, some of which repeat; in one space a few samples are far from everything."""
+    space, rng = problems.DRAWN[name], np.random.default_rng(seed)
+    decisions = rng.integers(space.size, size=count)
+    mediators = space.family.sample(decisions, rng)
+    if name == "near-singular":
+        decisions[::90], mediators[::90] = 0, 5.0  # e^1050 times as likely under another decision
+    return decisions, mediators, np.round(rng.random(count), 2)
 
 
 def history_of(space, counts, seed=0, divergence="harmonic"):
