@@ -1,4 +1,4 @@
-"""Sphinx settings: MyST pages, furo, and one autodoc page."""
+"""Sphinx settings: MyST pages, furo, and one autodoc page, with `Parameters` sections as NumPy writes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ author = "The randomist developers"
 copyright = "2026, The randomist developers"
 release = version = randomist.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+napoleon_google_docstring = False
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "gallery"]

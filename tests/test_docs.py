@@ -194,6 +194,12 @@ def test_every_setting_of_a_learner_is_documented() -> None:
             assert f"| `{setting}` |" in text, f"docs/learners/{key}.md says nothing of {setting}"
 
 
+@pytest.mark.parametrize("learner", [rd.Auto, rd.GridOptimist, rd.MCMCRandomist, rd.Prospector])
+def test_help_has_an_entry_for_every_setting(learner: type[rd.Learner]) -> None:
+    described = re.findall(r"^    (\w+(?:, \w+)*)$", learner.__doc__ or "", re.MULTILINE)
+    assert {field.name for field in fields(learner)} <= {entry for line in described for entry in line.split(", ")}
+
+
 def test_the_citation_file_names_the_software_and_the_paper() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["cff-version"] == "1.2.0"
