@@ -38,11 +38,19 @@ def gradient(
 
 @dataclass(eq=False, kw_only=True)
 class BatchLearner(FixedStdLearner):
-    """Plays the mean of its hyperpolicy, and moves it each time that `batch` payoffs have been told.
+    """Play the mean of a hyperpolicy, and move it each time that `batch` payoffs have been told.
 
     Each episode of a batch is a round. Trials are drawn at the mean of the moment when they are asked, however many are
     pending. A payoff that is told late enters the batch in which it is told, with the decision that drew it; a failed
-    trial enters none.
+    trial enters no batch. Settings are those of `Learner`, and these.
+
+    Parameters
+    ----------
+    batch
+        After how many payoffs the mean moves.
+    estimator
+        What `estimate` and `recommend` make of the weighted samples (see `SharedHistoryLearner`); the moves do not
+        depend on it.
     """
 
     batch: int = 10
@@ -88,11 +96,24 @@ class BatchLearner(FixedStdLearner):
 class PGPE(BatchLearner):
     """Gradient ascent on the expected payoff of the hyperpolicy, estimated from a batch of episodes.
 
-    `step_size` multiplies the gradient of the payoff on its [0, 1] scale, and σ² besides if `natural` (Sehnke et al.'s
-    α_i = α σ_i², which does not depend on the parameters' units). `baseline` is the batch's mean payoff, or "none".
-
     Differences from the paper: the std is fixed; the baseline is the batch's mean, made unbiased, not a moving average;
     the mean is projected onto the box.
+
+    Settings are those of `Learner`, and these.
+
+    Parameters
+    ----------
+    batch
+        After how many payoffs the mean moves; at least 2 with a baseline, which compares payoffs.
+    step_size
+        What the gradient of the payoff, on its [0, 1] scale, is multiplied by.
+    baseline
+        What payoffs are compared with: "mean" is the mean of the batch, "none" is 0.
+    natural
+        Whether steps are also multiplied by σ², as Sehnke et al.'s α_i = α σ_i². They then do not depend on the units
+        of the parameters.
+    estimator
+        What `estimate` and `recommend` make of the weighted samples (see `SharedHistoryLearner`).
     """
 
     step_size: float = 10.0

@@ -97,13 +97,25 @@ def ascend(
 class POIS(BatchLearner):
     """After each batch, move the mean to where a lower confidence bound on the expected payoff is largest.
 
-    `failure_probability` is δ: smaller takes smaller steps. `iterations` is the number of offline steps on a batch, and
-    `payoff_bound` is ‖R‖∞ on the scale of the estimates, where payoffs are in [0, 1].
-
     Differences from the paper: the std is fixed; weights are self-normalised, though its bound (probability 1 - δ, one
     target) is for those that are not; a step is found by halving and doubling, not by fitting parabolas; the mean stays
     in the box; where payoffs were told late, samples are weighted against the mixture of the decisions that drew the
     batch (balance heuristic).
+
+    Settings are those of `Learner`, and these.
+
+    Parameters
+    ----------
+    batch
+        After how many payoffs the mean moves, at least 2.
+    failure_probability
+        δ of the confidence bound. A smaller one takes smaller steps.
+    iterations
+        How many steps are made at most on the bound of one batch, without new payoffs.
+    payoff_bound
+        ‖R‖∞, the largest absolute payoff, on the [0, 1] scale of `payoff_range`.
+    estimator
+        What `estimate` and `recommend` make of the weighted samples (see `SharedHistoryLearner`).
     """
 
     batch: int = 100

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from randomist._checks import choice
 from randomist._types import Array
-from randomist.errors import ParameterError
 from randomist.histories.estimates import Estimates
 from randomist.learners.finite.sharing import SharedHistoryLearner
 
@@ -17,14 +17,19 @@ from randomist.learners.finite.sharing import SharedHistoryLearner
 class FollowTheLeader(SharedHistoryLearner):
     """Play the largest truncated estimate: constant regret under perfect mediator feedback, linear without (Fact 1).
 
-    `start="each"` plays every decision once first, as the proof of Fact 1 does; `"remark-1"` only those that need it.
+    Settings are those of `SharedHistoryLearner`, and these.
+
+    Parameters
+    ----------
+    start
+        What is played before the estimates decide: "remark-1" plays the decisions that no other one informs, as the
+        paper does; "each" plays every decision once, as the proof of Fact 1 does.
     """
 
     start: Literal["remark-1", "each"] = "remark-1"
 
     def opening(self) -> list[int]:
-        if self.start not in ("remark-1", "each"):
-            raise ParameterError(f'start must be "remark-1" or "each", got {self.start!r}')
+        choice(self.start, ("remark-1", "each"), "start")
         return list(range(self.space.size)) if self.start == "each" else super().opening()
 
     def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:

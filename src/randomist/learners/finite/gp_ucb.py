@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
-from randomist._checks import finite_array, number
+from randomist._checks import finite_array, number, probability
 from randomist._types import Array
 from randomist.errors import NoDataError, ParameterError, ShapeError
 from randomist.histories.estimates import Estimates
@@ -21,9 +21,20 @@ from randomist.learners.finite.bandit import BanditLearner
 class GPUCB(BanditLearner):
     """A Gaussian process over where the decisions lie, and optimism over its posterior.
 
-    `features` (K, d) says where; a Gaussian family's means by default. The RBF kernel has unit variance and
-    `length_scale`, one fifth of each dimension's range by default. Repeated payoffs of a decision are one averaged
-    observation with noise²/T, so a round costs O(K³) however long the run.
+    The RBF kernel has unit variance. Repeated payoffs of a decision are one averaged observation with noise²/T, so a
+    round costs O(K³) however long the run. Settings are those of `Learner`, and these.
+
+    Parameters
+    ----------
+    length_scale
+        How far apart decisions still inform each other: a number, or one per dimension of `features`. One fifth of
+        each dimension's range by default.
+    noise_std
+        The standard deviation of a payoff around its mean, on the [0, 1] scale of `payoff_range`.
+    failure_probability
+        δ: with probability 1 - δ all confidence bounds hold. A smaller one explores more.
+    features
+        Where the decisions lie, (K, d); by default what the family says, such as the means of a Gaussian.
     """
 
     length_scale: Any = None
@@ -33,8 +44,7 @@ class GPUCB(BanditLearner):
 
     def __post_init__(self) -> None:
         number(self.noise_std, "noise_std", above=0)
-        if not 0 < self.failure_probability < 1:
-            raise ParameterError(f"failure_probability must lie in (0, 1), got {self.failure_probability}")
+        probability(self.failure_probability, "failure_probability")
         super().__post_init__()
         features = self.space.points if self.features is None else finite_array(self.features, "features")
         if features is None:

@@ -16,6 +16,8 @@ from randomist.learners.finite.sharing import SharedHistoryLearner
 class Optimist(SharedHistoryLearner):
     """Optimism over truncated multiple importance sampling: constant regret where divergences are finite (Theorem 4).
 
+    Settings are those of `SharedHistoryLearner`.
+
     Differences from the paper: d2(p_x || Φ_t) is the harmonic-mean bound, as in the paper's own experiments (App. F.1),
     unless `divergence` says otherwise. The bonus has two parts, for the bias and for the deviation; `bias_correction`
     replaces the first.

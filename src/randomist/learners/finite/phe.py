@@ -14,7 +14,16 @@ from randomist.learners.finite.bandit import BanditLearner
 
 @dataclass(eq=False, kw_only=True)
 class PerturbedHistory(BanditLearner):
-    """Mean of a decision's own payoffs and of a pseudo-rewards per payoff: bandit feedback, no sharing."""
+    """Play the largest mean of a decision's own payoffs and of pseudo-rewards: bandit feedback, no sharing.
+
+    Settings are those of `Learner`, and these.
+
+    Parameters
+    ----------
+    perturbation_scale
+        a: how many pseudo-rewards, 0 or 1 at random, are added per payoff. More of them explore more; the paper uses
+        2.1.
+    """
 
     perturbation_scale: float = 2.1
 

@@ -20,10 +20,18 @@ from randomist.learners.finite.sharing import SharedHistoryLearner
 class Randomist(SharedHistoryLearner):
     """Perturb every truncated estimate with pseudo-rewards, play the largest.
 
-    `perturbation_scale` is a: pseudo-rewards per effective sample; larger explores more. Theorem 5(b) needs a > 8; 1.1
-    is the paper's practical value. `perturbation="gaussian"` draws from the normal law of the same mean and variance.
-
     Differences from the paper: a η is rounded up to a whole number of pseudo-rewards, and the sum is divided by η.
+
+    Settings are those of `SharedHistoryLearner`, and these.
+
+    Parameters
+    ----------
+    perturbation_scale
+        a: pseudo-rewards per effective sample. More of them explore more; Theorem 5(b) needs a > 8, and 1.1 is the
+        paper's practical value.
+    perturbation
+        What is drawn: "binomial" is the sum of that many fair coins, as in the paper; "gaussian" is a normal number of
+        the same mean and variance.
     """
 
     perturbation_scale: float = 1.1

@@ -22,10 +22,25 @@ class Realist(SharedHistoryLearner):
     The value is the weighted mean of payoffs and the standard error its own, so that decisions whose payoffs vary
     little are settled with few plays. The last term, and a minimum of c₃ log t effective samples, keep a decision alive
     whose few plays happened to agree, such as two losses of a good one: c is c₂, but 1 where payoffs do not vary at
-    all, because what was never seen to vary may still do so. `deviation` is c₁, `caution` c₂, `minimum` c₃.
+    all, because what was never seen to vary may still do so.
 
     Not in the paper. The index is UCB-V's (Audibert, Munos and Szepesvári 2009) with MOSS's log(t/T) for log t
     (Audibert and Bubeck 2009), on importance-weighted samples. No bound on its regret is proven here.
+
+    Settings are those of `SharedHistoryLearner`, and these.
+
+    Parameters
+    ----------
+    estimator
+        "self-normalised": the weighted mean of payoffs.
+    divergence
+        "mixture": effective samples are computed against the mixture of what was played.
+    deviation
+        c₁: how much of the standard error is added. More of it explores more.
+    caution
+        c₂: how much is added for what few effective samples may not have shown.
+    minimum
+        c₃: a decision with fewer than c₃ log t effective samples is played first.
     """
 
     estimator: str = "self-normalised"

@@ -13,7 +13,10 @@ from randomist.learners.finite.bandit import BanditLearner
 
 @dataclass(eq=False, kw_only=True)
 class UCB1(BanditLearner):
-    """Mean of a decision's own payoffs plus sqrt(α log t / T): bandit feedback, no sharing (Sec. 5)."""
+    """Play the largest mean of a decision's own payoffs plus sqrt(α log t / T): bandit feedback, no sharing (Sec. 5).
+
+    T is how often a decision was played. Settings are those of `Learner`; α is `confidence`.
+    """
 
     def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
         return estimates.value + estimates.width
