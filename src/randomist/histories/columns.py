@@ -78,6 +78,7 @@ class Columns:
     distant: list[Distant] = field(init=False, default_factory=list)
     places: dict[bytes, tuple[Block, int]] = field(init=False, default_factory=dict)
     recorded: int = field(init=False, default=0)  # samples that are not counted
+    rescaled: int = field(init=False, default=0)  # how often: a payoff of before is not that of the same number now
 
     def __post_init__(self) -> None:
         self.plays = np.zeros((3, self.sources), np.int64)
@@ -185,7 +186,9 @@ class Columns:
 
     def _key(self, log_density: Array, payoff: float) -> bytes:
         """What samples have in common that are counted as one."""
-        told = log_density.tobytes() + (np.float64(payoff).tobytes() if self.by_payoff else b"")
+        told = log_density.tobytes()
+        if self.by_payoff:
+            told += np.array([payoff, self.rescaled]).tobytes()
         return hashlib.blake2b(told, digest_size=16).digest()
 
     # Sums.
@@ -221,6 +224,23 @@ class Columns:
         for sample in self.distant:
             moments += np.minimum(self._weights(sample), cut) ** 2 * sample.payoff ** np.arange(3)[:, None]
         return moments
+
+    def histograms(self, rows: Indices, cut: Array) -> tuple[Array, Array]:
+        """Σ_i w and Σ_i w y by bins of the payoff y, with w = min(M, ω)/m, of some sources.  (n,), (S,) -> (n, BINS) each"""
+        weight, sums = np.zeros((2, len(rows), layout.BINS))
+        for block in self._mixed():
+            common = block.ratios, block.mixture[1], block.payoffs
+            if block.repeats and block.counts is not None and block.squares is not None:
+                self.passes.add_counted_histogram(
+                    *common, block.counts, block.squares, block.used, rows, cut, weight, sums
+                )
+            else:
+                self.passes.add_histogram(*common, block.used, rows, cut, weight, sums)
+        for sample in self.distant:
+            w, place = np.minimum(self._weights(sample), cut)[rows], self.passes.payoff_bin(sample.payoff)
+            weight[:, place] += w
+            sums[:, place] += w * sample.payoff
+        return weight, sums
 
     def coverage(self, cut: Array) -> Array:
         """Σ_i min(M, ω)/m.  (S,) -> (S,)"""
@@ -287,6 +307,7 @@ class Columns:
 
     def rescale(self, factor: float, shift: float) -> None:
         """Payoffs y of the counted samples become factor y + shift; so their sums are known without them."""
+        self.rescaled += 1
         for block in self._blocks():
             if block.counts is not None and block.squares is not None:
                 n = slice(block.used)
@@ -308,6 +329,7 @@ class Columns:
         apart = [sample for sample in self.distant if sample.number < 0]
         if blocks or apart:
             state["counted"] = {
+                "rescaled": self.rescaled,
                 "keys": np.frombuffer(b"".join(self.places), np.int64).reshape(-1, 2).copy(),
                 "ratios": _joined([block.ratios[:, : block.used].T for block in blocks], self.sources),
                 "payoffs": _joined([block.payoffs[: block.used] for block in blocks]),
@@ -327,6 +349,7 @@ class Columns:
         counted = state.get("counted")
         if counted is None:
             return
+        self.rescaled = int(counted.get("rescaled", 0))  # 0.1.0 did not tell payoffs apart
         for i, key in enumerate(np.ascontiguousarray(counted["keys"], np.int64)):
             block = self._open_keyed()
             assert block.counts is not None
