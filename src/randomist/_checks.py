@@ -72,7 +72,7 @@ def flag(value: Any, name: str) -> bool:
 
 
 def finite_array(value: ArrayLike, name: str) -> Array:
-    """A float64 copy that nobody else can change, refused unless every entry is finite."""
+    """A read-only float64 copy, refused unless every entry is finite."""
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):

@@ -22,7 +22,7 @@ class EmptySpaceError(RandomistError, ValueError):
 
 
 class PayoffError(RandomistError, ValueError):
-    """A payoff that is no finite number."""
+    """A payoff that is not a finite number."""
 
 
 class PayoffOutOfRangeError(PayoffError):

@@ -22,8 +22,15 @@ _TOLERANCE = 1e-9  # on the sum of a row, which is then normalised
 class Categorical(Family):
     """Category c of 0..C-1 with probability `probabilities[k, c]`.
 
-    Shape (K, C) gives K members, (C,) gives one. A mediator is the index of a category; anything else has density 0.
+    A mediator is the index of a category; anything else has density 0.
 
+    Parameters
+    ----------
+    probabilities
+        Shape (K, C) gives K members, (C,) gives one. Every row sums to 1.
+
+    Examples
+    --------
     >>> Categorical([[0.5, 0.5], [0.1, 0.9]]).members
     2
     """
@@ -35,7 +42,7 @@ class Categorical(Family):
     members: int = field(init=False, repr=False)
     shape: tuple[int, ...] = field(init=False, repr=False)
     _mass: Array = field(init=False, repr=False)  # (K, C)
-    _log_mass: Array = field(init=False, repr=False)  # (K, C + 1); the last column is for what is no category
+    _log_mass: Array = field(init=False, repr=False)  # (K, C + 1); the last column is for all that is not a category
     _cumulative: Array = field(init=False, repr=False)  # (K, C)
 
     if TYPE_CHECKING:  # the fields are arrays; what may be given is anything that becomes one
@@ -59,9 +66,7 @@ class Categorical(Family):
                 f"probabilities must sum to 1 within {_TOLERANCE}, got a sum of {sums[wrong[0]]} in row {wrong[0]}; "
                 "divide the row by its sum"
             )
-        rounding = (
-            1e-15 * table.shape[1]
-        )  # rows this close stay as they are, so that reading a state back changes nothing
+        rounding = 1e-15 * table.shape[1]  # rows this close stay as they are: reading a state back changes nothing
         table = table / np.where(np.abs(sums - 1) > rounding, sums, 1.0)[:, None]
         with np.errstate(divide="ignore"):
             log_mass = np.log(np.pad(table, ((0, 0), (0, 1))))

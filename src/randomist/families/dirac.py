@@ -18,7 +18,10 @@ from randomist.families.base import Family, check_order
 class Dirac(Family):
     """All mass at one point: density 1 (with respect to counting) exactly there, 0 elsewhere.
 
-    `at` of shape (K,) gives K scalar members, (K, d) gives K members of dimension d, a number gives one member.
+    Parameters
+    ----------
+    at
+        Where: shape (K,) gives K scalar members, (K, d) gives K members of dimension d, and a number gives one member.
     """
 
     discrete: ClassVar[bool] = True

@@ -23,11 +23,16 @@ _ONE: Any = 1.0  # becomes an array, like all that is given
 
 @dataclass(frozen=True, eq=False)
 class Gaussian(Family):
-    """N(mean, diag(std²)).
+    """Gaussians with independent coordinates, N(mean, diag(std²)).
 
-    `mean` of shape (K,) gives K scalar members, (K, d) gives K members of dimension d; a number gives one member.
-    `std` broadcasts against `mean`: a number, (K,) beside a (K,) mean; (d,), (K, 1) or (K, d) beside a (K, d) mean.
-    Without a mean the decision is the mean: `std` is a number (scalar mediators) or (d,).
+    Parameters
+    ----------
+    mean
+        (K,) gives K scalar members, (K, d) gives K members of dimension d, and a number gives one member. Without it
+        there are no members: the decision is the mean, a point of a `Box`.
+    std
+        Standard deviations > 0. Beside a (K,) mean a number or (K,); beside a (K, d) mean a number, (d,), (K, 1) or
+        (K, d); without a mean a number (scalar mediators) or (d,).
     """
 
     mean: Array | None = None
@@ -64,7 +69,10 @@ class Gaussian(Family):
                     "(K, d) mean has shape (K, 1)"
                 ) from None
             members, shape = (1, ()) if mean.ndim == 0 else (mean.shape[0], mean.shape[1:])
-            means, stds = mean.reshape(members, -1).copy(), spread.reshape(members, -1).copy()  # writable: one kernel
+            means, stds = (
+                mean.reshape(members, -1).copy(),
+                spread.reshape(members, -1).copy(),
+            )  # writable, so that one compiled version serves all
         log_scale = -np.log(stds).sum(axis=1) - 0.5 * math.log(2 * math.pi) * stds.shape[1]
         for name, value in (
             *(("mean", mean), ("std", std), ("members", members), ("shape", shape)),
@@ -214,7 +222,7 @@ def log_density(mean: Array, std: Array, log_scale: Array, mediators: Array) -> 
             for d in range(mean.shape[1]):
                 u = (mediators[j, d] - mean[i, d]) / std[s, d]
                 total += u * u
-            out[i, j] = log_scale[s] - 0.5 * total if total == total else -np.inf  # a NaN is nobody's mediator
+            out[i, j] = log_scale[s] - 0.5 * total if total == total else -np.inf  # no member draws a NaN
     return out
 
 

@@ -22,8 +22,16 @@ class Likelihoods(Family):
     """K policies whose mediators come with their log-likelihoods: a mediator *is* that vector, of shape (K,).
 
     Factors that all policies share, such as the environment's, may be left out: only differences count.
-    `log_divergences` (K, K) has D_2(p_x || p_x') in row x and column x', where that is known.
 
+    Parameters
+    ----------
+    count
+        K, how many policies there are.
+    log_divergences
+        D_2(p_x || p_x') in row x and column x', where that is known.  (K, K)
+
+    Examples
+    --------
     >>> Likelihoods(3).divergences_known
     False
     """

@@ -22,8 +22,13 @@ _ONE: Any = 1.0  # becomes an array, like all that is given
 class LocationScale(Family):
     """N(x, diag((s · unit)²)): the decision is (x_1, ..., x_d, s), a point and a scale > 0.
 
-    `unit` is the std at scale 1, a number (scalar mediators, decisions of shape (2,)) or of shape (d,).
+    Parameters
+    ----------
+    unit
+        The std at scale 1: a number (scalar mediators, decisions of shape (2,)) or of shape (d,).
 
+    Examples
+    --------
     >>> LocationScale(unit=[2.0, 20.0]).decision_shape
     (3,)
     """

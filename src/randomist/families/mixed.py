@@ -22,7 +22,7 @@ from randomist.families.uniform import Uniform
 
 @dataclass(frozen=True, eq=False)
 class Mixed(Family):
-    """The members of all `parts`, in order: decision k is the k-th of them.
+    """The members of several families, in order: decision k is the k-th of them.
 
     Densities are with respect to one measure that dominates every member, Lebesgue's plus a unit mass at every atom:
     where some member has an atom, those without one have density 0; elsewhere the discrete ones have. Mediators are
@@ -31,6 +31,13 @@ class Mixed(Family):
     A family of your own may be a part too. Its divergences to other kinds are infinite if one of the two is discrete
     and the other is not, summed over their `atoms` if both are discrete and have that property, and refused otherwise.
 
+    Parameters
+    ----------
+    parts
+        The families, each with members, all with mediators of one shape.
+
+    Examples
+    --------
     >>> Mixed((Uniform(low=0, high=1), Dirac(at=0.25))).log_density(None, [0.25, 0.5])
     array([[-inf,   0.],
            [  0., -inf]])

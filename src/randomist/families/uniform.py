@@ -19,9 +19,14 @@ from randomist.families.base import NODES, Family, check_order, low_discrepancy
 class Uniform(Family):
     """Uniform on the closed box between `low` and `high`.
 
-    Shape (K,) gives K scalar members, (K, d) gives K members of dimension d, a number gives one member; `low` and
-    `high` broadcast against each other.
+    Parameters
+    ----------
+    low, high
+        The corners, low < high. Shape (K,) gives K scalar members, (K, d) gives K members of dimension d, and a number
+        gives one member; the two broadcast against each other.
 
+    Examples
+    --------
     >>> Uniform(low=0, high=[1, 2, 4]).members
     3
     """

@@ -75,15 +75,27 @@ def evaluate(
 ) -> Evaluation:
     """Estimates and simultaneous confidence intervals for every candidate of a log.
 
-    threshold: where weights are cut in the truncated estimates, sqrt(n) by default (Ionides 2008); it must not depend
-    on the data. Intervals by betting do not cut.
-    weight_bounds: what no weight can exceed whatever happens, one number or one per candidate, where you know it: a
-    logger that gives each action at least probability q has 1/q. It says that whatever the candidate does, the loggers
-    could have done. Candidates that logged a share s of the rows have
-    1/s by themselves with balanced weights. Known bounds make intervals and comparisons tighter.
-    log_divergences: D2(candidate || logger) in nats, by candidate and logger, where known; then the threshold is the
-    paper's, and its concentration lemma's intervals are reported too. `method="lemma"` makes them the intervals.
-    confidence: the paper's α in threshold and lemma.
+    Parameters
+    ----------
+    log
+        What was logged.
+    level
+        The probability with which all intervals and the verdict hold together.
+    threshold
+        Where weights are cut in the truncated estimates, sqrt(n) by default (Ionides 2008); it must not depend on the
+        data. Intervals by betting do not cut.
+    weight_bounds
+        What no weight can ever exceed, one number or one per candidate, where you know it: a logger that gives each
+        action at least probability q has 1/q. A bound says that the loggers could have done all that the candidate
+        does. Candidates that logged a share s of the rows have 1/s by themselves with balanced weights. Known bounds
+        make intervals and comparisons tighter.
+    log_divergences
+        D2(candidate || logger) in nats, by candidate and logger, where known; then the threshold is the paper's, and
+        the intervals of its concentration lemma are reported too.
+    confidence
+        The paper's α in threshold and lemma.
+    method
+        Which intervals are reported as `low` and `high`: "betting", or those of the "lemma".
     """
     _checks.probability(level, "level")
     _checks.choice(method, ("betting", "lemma"), "method")
@@ -190,7 +202,7 @@ def _self_normalised(moments: list[Moments]) -> Array:
 def _leads(log: Log, leader: int, bounds: Array, error: float) -> Array:
     """Lower bounds on J(leader) - J(rival), on paired rows; each wrong with probability at most `error`.  (K,)
 
-    The leader was chosen by looking at the data, so the error is to be divided by all K(K-1) ordered pairs, of which
+    The leader was chosen by looking at the data, so the error must be divided by all K(K-1) ordered pairs, of which
     only these are looked at.
     """
     rivals = [k for k in range(len(bounds)) if k != leader]

@@ -28,18 +28,27 @@ _ROUNDING = 1e-6  # a log-probability computed in float32 may exceed 0 by as muc
 class Log:
     """Logged data of several policies, to evaluate candidates that may or may not be among them.
 
-    source: a Parquet or CSV file, a folder of Parquet files, a polars frame, or a mapping of column names to arrays.
-    Columns: `payoff`; `log_likelihood:<name>`, the log-likelihood under policy <name> of what was done; and `logger`,
-    the name of the policy that acted, or `log_propensity`, its log-likelihood. `id` must not repeat; `adaptive` (true
-    or false) flags rows whose policy was chosen by looking at payoffs. Other columns are ignored.
-
-    candidates: which policies to evaluate; by default all that have a likelihood column.
-    payoff_range: what a payoff can be; one outside is a bad row. Intervals are wrong where it is not true.
-    weights: "balance" divides by the mixture of all loggers (the balance heuristic), which needs the likelihood of
-    every logger in every row; "own" divides by the likelihood of the policy that acted. By default "balance" where the
-    log allows it and is not adaptive.
-    adaptive: True if policies were chosen by looking at earlier payoffs. No file can tell by itself.
-    skip_bad_rows: leave bad rows out instead of raising `BadRowsError`.
+    Parameters
+    ----------
+    source
+        A Parquet or CSV file, a folder of Parquet files, a polars frame, or a mapping of column names to arrays.
+        Columns: `payoff`; `log_likelihood:<name>`, the log-likelihood under policy <name> of what was done; and
+        `logger`, the name of the policy that acted, or `log_propensity`, its log-likelihood. `id` must not repeat;
+        `adaptive` (true or false) flags rows whose policy was chosen by looking at payoffs. Other columns are ignored.
+    candidates
+        Which policies to evaluate; by default all that have a likelihood column.
+    payoff_range
+        What a payoff can be; a row whose payoff is outside is bad. Intervals are wrong where the range is.
+    weights
+        "balance" divides by the mixture of all loggers (the balance heuristic), which needs the likelihood of every
+        logger in every row; "own" divides by the likelihood of the policy that acted. By default "balance" where the
+        log allows it and is not adaptive.
+    adaptive
+        True if policies were chosen by looking at earlier payoffs. A file cannot tell that by itself.
+    skip_bad_rows
+        Leave bad rows out instead of raising `BadRowsError`.
+    chunk_rows
+        How many rows are in memory at a time.
     """
 
     def __init__(
@@ -138,7 +147,7 @@ class Log:
 
         return evaluate(self, **settings)
 
-    # -- what the columns say
+    # What the columns say.
 
     def _candidates(self, chosen: Sequence[str] | None) -> tuple[str, ...]:
         names = [name.removeprefix(PREFIX) for name in self._types if name.startswith(PREFIX)]
@@ -191,7 +200,7 @@ class Log:
             return chosen
         return "balance" if not self.adaptive and (all_known or PROPENSITY not in self._types) else "own"
 
-    # -- what the rows say
+    # What the rows say.
 
     def _chunks(self) -> Iterator[LoggedRows]:
         likelihoods = [PREFIX + name for name in self.likelihoods]

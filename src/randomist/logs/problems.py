@@ -38,7 +38,7 @@ class Problems:
 
     def __init__(self, payoff_range: tuple[float, float], likelihoods: Sequence[str]) -> None:
         self._reasons = {
-            sums.PAYOFF: "payoff is no finite number",
+            sums.PAYOFF: "payoff is not finite",
             sums.RANGE: f"payoff is outside payoff_range {payoff_range}",
             sums.LOGGER: "logger is missing or has no likelihood column",
             sums.IMPOSSIBLE: "log-likelihood is -inf under the policy that logged it",
@@ -61,7 +61,7 @@ class Problems:
         if len(wrong):
             values = log_likelihoods[wrong]
             for name, is_wrong in zip(self._likelihoods, (np.isnan(values) | (values == np.inf)).T, strict=True):
-                self._note(f"log_likelihood:{name} is no number or +inf", start + wrong[is_wrong])
+                self._note(f"log_likelihood:{name} is not a number, or +inf", start + wrong[is_wrong])
 
     def _note(self, reason: str, rows: NDArray[np.int64]) -> None:
         if len(rows):
@@ -76,7 +76,7 @@ class Problems:
         words = "; ".join(str(problem) for problem in self.all())
         return (
             f"{self.rows} of {rows} rows are bad (counted from 0): {words}; "
-            "mend them, or leave them out with skip_bad_rows=True (--skip-bad-rows)"
+            "correct them, or leave them out with skip_bad_rows=True (--skip-bad-rows)"
         )
 
 

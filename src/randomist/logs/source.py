@@ -40,7 +40,9 @@ def open_source(source: Source) -> pl.LazyFrame:
     if kind in (".csv", ".csv.gz", ".csv.zst"):
         if not path.exists() and "*" not in path.name:
             raise FileNotFoundError(f"no such log: {path}")
-        return pl.scan_csv(path, infer_schema=False)  # as text: what is no number is found, and its row named
+        return pl.scan_csv(
+            path, infer_schema=False
+        )  # as text: an entry that is not a number is found, and its row named
     raise LogError(f"{path} is neither Parquet (.parquet, or a folder of such) nor CSV (.csv): convert it")
 
 
@@ -69,7 +71,7 @@ def schema(query: pl.LazyFrame) -> dict[str, pl.DataType]:
 
 
 def numbers(name: str, kind: pl.DataType) -> pl.Expr:
-    """A column as float64; null where an entry is no number."""
+    """A column as float64; null where an entry is not a number."""
     if not (kind.is_numeric() or kind in (pl.Boolean, pl.String, pl.Null)):
         raise LogError(f"column {name!r} holds {kind}, and numbers are needed; convert it")
     text = kind == pl.String

@@ -331,7 +331,7 @@ def _returns(gains: Array, draws: Array, discount: float, limit: float, state_co
         for j in range(dimension):
             x, weight, total, norm = draws[i, 0, j], 1.0, 0.0, 0.0
             for t in range(horizon):
-                noise = draws[i, t + 1, j] if t + 1 < horizon else 0.0  # nobody sees the last transition
+                noise = draws[i, t + 1, j] if t + 1 < horizon else 0.0  # the last transition does not matter
                 x, reward = advance(x, gains[i, j] * x, noise, limit, state_cost, action_cost)
                 total += weight * reward
                 norm += weight

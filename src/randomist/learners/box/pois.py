@@ -141,7 +141,7 @@ class POIS(BatchLearner):
 def _search(
     start: Array, value: float, direction: Array, value_at: Callable[[Array], float], low: Array, high: Array
 ) -> tuple[Array, float] | None:
-    """A point along a direction, projected onto the box, with a larger value; None where there is none."""
+    """A point along a direction, projected onto the box, with a larger value; None where there is no such point."""
     best, step = None, 1.0
     for _ in range(_TRIES):
         point = np.clip(start + step * direction, low, high)
