@@ -31,11 +31,11 @@ def table(propensity=False):
 
 
 BAD = [  # column, rows, value, with propensities, words
-    ("payoff", [3, 8], math.nan, False, "payoff is no finite number in 2 rows (3, 8)"),
-    ("payoff", [0], -math.inf, False, "payoff is no finite number in 1 row (0)"),
+    ("payoff", [3, 8], math.nan, False, "payoff is not finite in 2 rows (3, 8)"),
+    ("payoff", [0], -math.inf, False, "payoff is not finite in 1 row (0)"),
     ("payoff", [29], 1.5, False, "payoff is outside payoff_range (0.0, 1.0) in 1 row (29)"),
-    ("log_likelihood:b", [4], math.nan, False, "log_likelihood:b is no number or +inf in 1 row (4)"),
-    ("log_likelihood:a", [4, 5], math.inf, False, "log_likelihood:a is no number or +inf in 2 rows (4, 5)"),
+    ("log_likelihood:b", [4], math.nan, False, "log_likelihood:b is not a number, or +inf in 1 row (4)"),
+    ("log_likelihood:a", [4, 5], math.inf, False, "log_likelihood:a is not a number, or +inf in 2 rows (4, 5)"),
     ("log_likelihood:a", [7], -math.inf, False, "-inf under the policy that logged it in 1 row (7)"),
     ("logger", [1, 2], "nobody", False, "logger is missing or has no likelihood column in 2 rows (1, 2)"),
     ("logger", [6], None, False, "logger is missing or has no likelihood column in 1 row (6)"),
@@ -86,8 +86,8 @@ def test_several_problems_are_all_named_and_rows_are_counted_once():
         rd.Log(columns, chunk_rows=6)
     message = str(caught.value)
     assert "21 of 30 rows are bad" in message
-    assert "payoff is no finite number in 20 rows (0, 1, 2, 3, 4, 5, 6, 7 and 12 more)" in message
-    assert "log_likelihood:b is no number or +inf in 2 rows (0, 25)" in message
+    assert "payoff is not finite in 20 rows (0, 1, 2, 3, 4, 5, 6, 7 and 12 more)" in message
+    assert "log_likelihood:b is not a number, or +inf in 2 rows (0, 25)" in message
 
 
 def test_text_in_a_csv_is_named_by_its_row(tmp_path):
@@ -99,7 +99,7 @@ def test_text_in_a_csv_is_named_by_its_row(tmp_path):
     path.write_text("\n".join(lines))
     with pytest.raises(errors.BadRowsError) as caught:
         rd.Log(path)
-    assert "payoff is no finite number in 1 row (5)" in str(caught.value)
+    assert "payoff is not finite in 1 row (5)" in str(caught.value)
     assert "id is missing in 1 row (8)" in str(caught.value)
 
 
@@ -161,7 +161,7 @@ def test_logs_that_are_empty_or_unreadable(tmp_path):
         rd.Log(empty)
     nothing = table()
     nothing["payoff"][:] = math.nan
-    with pytest.raises(errors.NoDataError, match="no usable row of 30: payoff is no finite number in 30 rows"):
+    with pytest.raises(errors.NoDataError, match="no usable row of 30: payoff is not finite in 30 rows"):
         rd.Log(nothing, skip_bad_rows=True)
     with pytest.raises(errors.LogError, match=r"balance.*needs a column 'logger'"):
         rd.Log(table(propensity=True), weights="balance")

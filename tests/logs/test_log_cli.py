@@ -80,12 +80,12 @@ def test_bad_rows_are_refused_or_left_out(folder):
     done = call("bad.csv", cwd=folder)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert "payoff is no finite number in 1 row (7)" in done.stderr
+    assert "payoff is not finite in 1 row (7)" in done.stderr
     assert "--skip-bad-rows" in done.stderr
     done = call("bad.csv", "--skip-bad-rows", cwd=folder)
     assert done.returncode == 0
     assert "3,999 rows" in done.stdout
-    assert "left out: payoff is no finite number in 1 row (7)" in done.stderr
+    assert "left out: payoff is not finite in 1 row (7)" in done.stderr
 
 
 def inside(monkeypatch, capsys, folder, *arguments):

@@ -69,10 +69,8 @@ class Gaussian(Family):
                     "(K, d) mean has shape (K, 1)"
                 ) from None
             members, shape = (1, ()) if mean.ndim == 0 else (mean.shape[0], mean.shape[1:])
-            means, stds = (
-                mean.reshape(members, -1).copy(),
-                spread.reshape(members, -1).copy(),
-            )  # writable, so that one compiled version serves all
+            # Copies, which are writable: one compiled version serves them all.
+            means, stds = mean.reshape(members, -1).copy(), spread.reshape(members, -1).copy()
         log_scale = -np.log(stds).sum(axis=1) - 0.5 * math.log(2 * math.pi) * stds.shape[1]
         for name, value in (
             *(("mean", mean), ("std", std), ("members", members), ("shape", shape)),

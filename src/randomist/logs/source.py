@@ -40,9 +40,7 @@ def open_source(source: Source) -> pl.LazyFrame:
     if kind in (".csv", ".csv.gz", ".csv.zst"):
         if not path.exists() and "*" not in path.name:
             raise FileNotFoundError(f"no such log: {path}")
-        return pl.scan_csv(
-            path, infer_schema=False
-        )  # as text: an entry that is not a number is found, and its row named
+        return pl.scan_csv(path, infer_schema=False)  # as text: what is not a number is found, and its row named
     raise LogError(f"{path} is neither Parquet (.parquet, or a folder of such) nor CSV (.csv): convert it")
 
 
