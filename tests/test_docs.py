@@ -194,10 +194,13 @@ def test_every_setting_of_a_learner_is_documented() -> None:
             assert f"| `{setting}` |" in text, f"docs/learners/{key}.md says nothing of {setting}"
 
 
-@pytest.mark.parametrize("learner", [rd.Auto, rd.GridOptimist, rd.MCMCRandomist, rd.Prospector])
-def test_help_has_an_entry_for_every_setting(learner: type[rd.Learner]) -> None:
-    described = re.findall(r"^    (\w+(?:, \w+)*)$", learner.__doc__ or "", re.MULTILINE)
-    assert {field.name for field in fields(learner)} <= {entry for line in described for entry in line.split(", ")}
+def test_help_has_an_entry_for_every_setting() -> None:
+    for key, learner in rd.LEARNERS.items():
+        told = "\n".join(vars(cls).get("__doc__") or "" for cls in learner.__mro__)
+        lines = re.findall(r"^    (\w+(?:, \w+)*)$", told, re.MULTILINE)
+        entries = {entry for line in lines for entry in line.split(", ")}
+        missing = {field.name for field in fields(learner)} - entries
+        assert not missing, f"no Parameters section of {key}, or of what it derives from, has {sorted(missing)}"
 
 
 def test_the_citation_file_names_the_software_and_the_paper() -> None:
