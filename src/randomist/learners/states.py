@@ -39,8 +39,13 @@ def fresh(description: dict[str, Any]) -> Learner:
             f"state has format {description['format']!r}, this version reads 1 to {FORMAT}; it was written by a newer "
             "version: install that"
         )
-    cls = class_named(description["learner"])
-    return cls(space_from_state(description["space"]), **description["settings"])
+    cls, settings = class_named(description["learner"]), description["settings"]
+    space = space_from_state(description["space"])
+    if settings.get("seed", 0) is not None or "entropy" not in description:
+        return cls(space, **settings)
+    learner = cls(space, **settings | {"seed": int(description["entropy"])})  # some draw from it when they are made
+    learner.seed = None
+    return learner
 
 
 def upgraded_search(learner: str, search: Any) -> dict[str, Any] | None:
