@@ -43,6 +43,15 @@ class Cartpole(ControlTask):
     The mediator θ has 4 entries and the force is clip(θ·s, -10, 10) with s = (position, velocity, angle, angular
     velocity). Every step pays 1, the one that fails included, as in Gymnasium: a payoff lies between 1 and `horizon`.
     A parameter that is not finite gives a payoff of NaN.
+
+    Parameters
+    ----------
+    std
+        Of the hyperpolicy N(ξ, std²): a number, or one per parameter.
+    low, high
+        The corners of the box that is searched.
+    horizon
+        After how many steps an episode ends at the latest.
     """
 
     id = "cartpole"

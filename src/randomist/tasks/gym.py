@@ -36,18 +36,36 @@ _SEEDS = 2**31  # what every environment accepts
 class GymnasiumTask(ControlTask):
     """The mediator is the parameter vector of `policy`; the payoff is the (discounted) return of one episode.
 
-    `policy` is "linear", "linear-bias", "neural" or a `Policy`; it sees the observation, flattened, divided by
-    `observation_scale`. With a Discrete action space it takes the action with the largest output; with a Box its
-    outputs are clipped to the box and rounded to its dtype. An episode ends when the environment says so or after
-    `horizon` steps, by default those of the registered environment, whose own time limit is lifted.
+    With a Discrete action space the policy takes the action with the largest output; with a Box its outputs are clipped
+    to the box and rounded to its dtype. Parameters, rewards or observations that are not finite give a payoff of NaN:
+    the episode has failed. An episode's seed comes from the generator given to `payoff`, and nothing of one episode
+    reaches the next. Payoffs are therefore the same in a batch or one by one, and with any number of workers.
 
-    With `low`, `high` and `std` (numbers, or one per parameter) the task has a `Box` to search, N(ξ, std²). Without a
-    `payoff_range` it is (-inf, inf), and `rd.optimize` lets the learner track the range that it sees ("running").
-    Parameters, rewards or observations that are not finite give a payoff of NaN: the episode has failed.
-
-    An episode's seed comes from the generator given to `payoff`, and nothing of one episode reaches the next. Payoffs
-    are therefore the same in a batch or one by one, and with any number of `workers`, which are processes that live
-    until `close()`. Further settings go to the environment.
+    Parameters
+    ----------
+    id
+        The environment, as `gymnasium.make` takes it.
+    policy
+        "linear", "linear-bias", "neural" or a `Policy`, which sees the observation as a flat vector.
+    horizon
+        After how many steps an episode ends, if the environment does not end it before. By default the time limit of
+        the registered environment, which is lifted otherwise.
+    discount
+        γ in (0, 1]: the payoff is Σ_t γ^t r_t.
+    low, high, std
+        Numbers, or one per parameter: the task then has a `Box` to search, N(ξ, std²). `std` is a tenth of the box by
+        default.
+    payoff_range
+        What a payoff can be. By default (-inf, inf), and `rd.optimize` lets the learner track the range that it sees
+        ("running").
+    out_of_range
+        What learners do with a payoff outside of the range: "refuse" or "clip".
+    observation_scale
+        What observations are divided by, a number or one per entry.
+    workers
+        How many processes play episodes; they live until `close()`.
+    env_settings
+        Further settings go to the environment.
     """
 
     id = "gym"

@@ -25,6 +25,13 @@ class Illustrative(Task):
     Metelli et al. (2021), Figure 2, with (σ, λ) in {2, 0.1}². With (2, 2) every decision informs every other (log v =
     2.25); with (0.1, 0.1) hardly (log v = 900); with (2, 0.1) and (0.1, 2) some not at all. Because payoffs are
     clipped, the best decision at (2, 0.1) is the fourth, not the fifth.
+
+    Parameters
+    ----------
+    sigma
+        σ, the standard deviation of all decisions but the fourth.
+    lambda_
+        λ, the standard deviation of the fourth.
     """
 
     id = "illustrative"

@@ -80,6 +80,13 @@ class ConstantRegretPair(_RegretPair):
 
     Metelli et al. (2021), Theorem 1. All divergences are finite (KL 1/2 between the decisions); one round tells the two
     problems apart by KL 4Δ² if it plays the first decision and 2Δ² if it plays the second. Payoffs are unbounded.
+
+    Parameters
+    ----------
+    gap
+        Δ in (0, 1], how much better the better decision is.
+    problem
+        1 if the first decision is the better one, 2 if the second.
     """
 
     id = "theorem-1"
@@ -100,6 +107,13 @@ class LogarithmicRegretPair(_RegretPair):
 
     Differences from the paper: the reward is s', as in Theorem 1. The paper says a, with which both problems would pay
     the same.
+
+    Parameters
+    ----------
+    gap
+        Δ in (0, 1], how much better the better decision is.
+    problem
+        1 if the first decision is the better one, 2 if the second.
     """
 
     id = "theorem-2"
@@ -118,6 +132,13 @@ class RareLoss(_TwoDecisions):
     Not in the paper. The mediators are the atoms 0 and 1, so that neither decision says anything about the other; the
     payoff at atom 1 is drawn by the task: 1 with probability `risky`, else 0. One early loss weighs more than the
     difference between the two.
+
+    Parameters
+    ----------
+    sure
+        The payoff of the first decision.
+    risky
+        The probability with which the second one pays 1.
     """
 
     id = "rare-loss"

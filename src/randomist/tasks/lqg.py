@@ -46,6 +46,29 @@ class LQG(ControlTask):
     In `dimension` d > 1 the state, action and gain are vectors, A = B = I, and the gain matrix is diagonal,
     u_i = θ_i x_i: the cost over its maximum is then the average over coordinates, and so is the exact J(ξ) of the
     one-dimensional ones. The space is a box unless `space="grid"` asks for points^d decisions.
+
+    Parameters
+    ----------
+    points
+        How many decisions the grid has per dimension.
+    std
+        Of the hyperpolicy N(ξ, std²): a number, or one per coordinate.
+    low, high
+        The ends of the grid, or the corners of the box.
+    horizon
+        How many steps an episode has.
+    discount
+        γ in (0, 1].
+    noise_std
+        The standard deviation of the noise in each coordinate.
+    limit
+        What states and actions are clipped to, in absolute value.
+    state_cost, action_cost
+        The weights of x² and u² in the cost; only their ratio matters.
+    dimension
+        d, how many coordinates the state has.
+    space
+        "grid" or "box"; by default a grid in one dimension, a box in more.
     """
 
     id = "lqg"

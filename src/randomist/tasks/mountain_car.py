@@ -38,6 +38,15 @@ class MountainCar(ControlTask):
     [-1, 1]: the penalty 0.1 a² is on the raw action. Reaching the goal pays 100 and ends the episode. Returns leave
     `payoff_range` on both sides (the best policies return 97 on average), hence `out_of_range="clip"`.
     A parameter that is not finite gives a payoff of NaN.
+
+    Parameters
+    ----------
+    std
+        Of the hyperpolicy N(ξ, std²): a number, or one per parameter.
+    low, high
+        The corners of the box that is searched.
+    horizon
+        After how many steps an episode ends at the latest.
     """
 
     id = "mountain-car"
