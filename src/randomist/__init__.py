@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from randomist.families import Uniform as Uniform
     from randomist.histories.estimates import Estimates as Estimates
     from randomist.learners import GPUCB as GPUCB
+    from randomist.learners import KLUCB as KLUCB
     from randomist.learners import LEARNERS as LEARNERS
     from randomist.learners import PGPE as PGPE
     from randomist.learners import POIS as POIS
@@ -77,7 +78,7 @@ _NAMES = {
     "errors": "RandomistError",
     "families": "Categorical Dirac Family Gaussian LocationScale Mixed Uniform",
     "histories.estimates": "Estimates",
-    "learners": """GPUCB LEARNERS PGPE POIS UCB1 Auto BanditLearner BoxLearner FiniteLearner FollowTheLeader
+    "learners": """GPUCB KLUCB LEARNERS PGPE POIS UCB1 Auto BanditLearner BoxLearner FiniteLearner FollowTheLeader
         GridOptimist Learner MCMCRandomist Optimist PerturbedHistory Prospector Randomist Realist SharedHistoryLearner
         ThompsonSampling Trial load make""",
     "logs": "Log",

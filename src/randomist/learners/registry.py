@@ -66,6 +66,7 @@ TABLE = {
     "ucb1": Entry("finite.ucb1:UCB1", "UCB1", Look("#009E73", (0, (3, 1, 1, 1)), "D")),
     "phe": Entry("finite.phe:PerturbedHistory", "PHE", Look("#CC79A7", (0, (5, 1, 1, 1, 1, 1)), "v")),
     "thompson": Entry("finite.thompson:ThompsonSampling", "TS", Look("#E69F00", (0, (1.5, 1)), "P")),
+    "kl-ucb": Entry("finite.klucb:KLUCB", "KL-UCB", Look("#117733", (0, (1, 1)), "<")),
     "gp-ucb": Entry("finite.gp_ucb:GPUCB", "GP-UCB", Look("#7F7F7F", (0, (4, 2)), "*")),
     "mcmc-randomist": Entry("box.mcmc_randomist:MCMCRandomist", "MCMC-RANDOMIST", Look("#0072B2", "-", "o"), {
         "density=one-step": Look("#56B4E9", "-", "s"),

@@ -6,6 +6,7 @@ from randomist._lookup import lazy
 from randomist.tasks.base import ControlTask, Task, register, register_prefix, task, task_ids
 
 if TYPE_CHECKING:
+    from randomist.tasks.bandits import Bernoulli as Bernoulli
     from randomist.tasks.cartpole import Cartpole as Cartpole
     from randomist.tasks.environments import ContinuousCartPoleEnv as ContinuousCartPoleEnv
     from randomist.tasks.environments import LQGEnv as LQGEnv
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from randomist.tasks.mountain_car import MountainCar as MountainCar
 
 _NAMES = {
+    "bandits": "Bernoulli",
     "cartpole": "Cartpole",
     "environments": "ContinuousCartPoleEnv LQGEnv",
     "gym": "GymnasiumTask gymnasium",

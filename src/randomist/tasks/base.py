@@ -74,6 +74,7 @@ Maker: TypeAlias = "Callable[..., Task] | str"  # a string says where it is defi
 
 # A task of ours is its file and one line here; it is imported when it is first asked for.
 _TASKS: dict[str, Maker] = {
+    "bernoulli": "randomist.tasks.bandits:Bernoulli",
     "cartpole": "randomist.tasks.cartpole:Cartpole",
     "fact-1": "randomist.tasks.lower_bounds:FollowTheLeaderTrap",
     "illustrative": "randomist.tasks.illustrative:Illustrative",
