@@ -20,9 +20,7 @@ ROUNDS, FOLDER = 200, Path("out")
 
 def main() -> None:
     task = rd.task("mountain-car")
-    learner = rd.MCMCRandomist(
-        task.space, payoff_range=task.payoff_range, out_of_range=task.out_of_range, first=task.first, seed=0
-    )
+    learner = rd.make("mcmc-randomist", task, seed=0)  # with the box, the payoff range and the first gains of the task
     rng = np.random.default_rng(0)
     print("round  mean return  recommended gains")
     for done in range(1, ROUNDS + 1):

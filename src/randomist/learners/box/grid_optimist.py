@@ -28,9 +28,10 @@ def points_per_dimension(rounds: int, kappa: float) -> int:
 
 @dataclass(eq=False, kw_only=True)
 class GridOptimist(FixedStdLearner):
-    """Play the grid point with the largest optimistic estimate; the grid has ⌈t^(1/κ)⌉ points per dimension.
+    """Search a box on a grid that gets finer, and play the point whose value plus bonus is largest.
 
-    Points lie in the middle of equal cells. `grid` has those that compete for the next round.
+    The grid has ⌈t^(1/κ)⌉ points per dimension in round t, in the middle of equal cells. `grid` has those that compete
+    for the next round.
 
     Differences from the paper: x_1 is the middle of the box unless `first` is given; the grid is rebuilt as soon as the
     payoff that makes it grow has been told.

@@ -37,9 +37,9 @@ class Chain(NamedTuple):
 
 @dataclass(eq=False, kw_only=True)
 class MCMCRandomist(FixedStdLearner):
-    """Each round, a Metropolis chain from the decision played last towards the largest perturbed estimate.
+    """Search a box by Metropolis chains: each one leads from the last decision towards the largest perturbed estimate.
 
-    `chain` is the path of the last round.
+    Where a chain ends is played. `chain` is the path of the last round.
 
     Differences from the paper: every decision has its own number of coins ⌈a η⌉ (the display in App. F.2 reuses one). A
     proposal outside the box is refused. Decisions are played with `steps` = 10 Metropolis steps.

@@ -28,11 +28,11 @@ class Position:
 
 @dataclass(eq=False, kw_only=True)
 class Prospector(FixedStdLearner):
-    """Each round, the candidate with the largest value⁺, or a point uphill of it, along the gradient.
+    """Search a box greedily on the optimistic estimate: play the best of a few candidates, or a point uphill of it.
 
-    value⁺ is 1 minus the truncated estimate of the loss, and 1 where nothing is known, so that no bonus is needed. The
-    first candidate is the decision before; most others lie around the best so far, some around past decisions, and one
-    anywhere. A round costs O((candidates + steps) t d).
+    The optimistic estimate, value⁺, is 1 minus the truncated estimate of the loss, and 1 where nothing is known, so
+    that no bonus is needed. The first candidate is the decision before; most others lie around the best so far, some
+    around past decisions, and one anywhere. A round costs O((candidates + steps) t d).
 
     Pending trials count as if they had been paid the mean so far, so that the trials of a batch keep apart. Not in the
     paper.
