@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from randomist import errors
+from randomist._json import frozen
 from randomist.errors import ParameterError, RandomistError, ServiceError
 from randomist.histories.estimates import Estimates
 from randomist.learners.base import Trial
 from randomist.learners.payoffs import number
 from randomist.study.checks import check_id, check_name, check_ticket, clean
-from randomist.study.rows import plain
 
 PATIENCE = 60.0  # seconds to go on trying
 TIMEOUT = 30.0  # seconds for one answer
@@ -190,7 +190,7 @@ class RemoteStudy:
 
 
 def _point(value: Any) -> Any:
-    return plain(np.array(value, float)) if isinstance(value, list) else value
+    return frozen(np.array(value, float)) if isinstance(value, list) else value
 
 
 def _estimates(said: dict[str, Any]) -> Estimates:

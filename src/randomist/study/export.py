@@ -8,8 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Literal
 
-import numpy as np
-
+from randomist._json import for_json
 from randomist.study.records import StudyTrial
 from randomist.study.study import Study
 
@@ -25,7 +24,7 @@ def lines(study: Study, format_: Format = "jsonl") -> Iterator[str]:
     first = 0
     while page := study.trials(first=first, limit=PAGE):
         first = page[-1].id + 1
-        records = [{name: _plain(value) for name, value in trial._asdict().items()} for trial in page]
+        records = [{name: for_json(value) for name, value in trial._asdict().items()} for trial in page]
         if format_ == "csv":
             text = io.StringIO()
             writer = csv.writer(text)
@@ -38,7 +37,3 @@ def lines(study: Study, format_: Format = "jsonl") -> Iterator[str]:
 def _cell(value: Any) -> Any:
     """Text that a spreadsheet would run as a formula gets an apostrophe."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray) else value

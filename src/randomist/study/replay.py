@@ -14,7 +14,7 @@ from randomist.histories.record import Record
 from randomist.learners import states as saved_states
 from randomist.learners.base import Learner, Trial
 from randomist.study.records import Checkpoint, ClosedRow, Columns, Everything
-from randomist.study.rows import CLOSED, Shapes, plain
+from randomist.study.rows import CLOSED, Shapes
 
 KEPT = ("format", "learner", "space", "settings")  # of a learner's state: what a study's row holds
 
@@ -201,4 +201,4 @@ def _digest(record: Record) -> str:
 
 
 def _entries(column: np.typing.NDArray[Any]) -> list[Any]:
-    return column.tolist() if column.ndim == 1 else [plain(row) for row in column]
+    return column.tolist() if column.ndim == 1 else [_json.frozen(row) for row in column]

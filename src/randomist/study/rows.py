@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from randomist._json import frozen
 from randomist.errors import ShapeError, StudyDataError
 from randomist.learners.base import Trial
 from randomist.spaces import Finite, Space
@@ -57,7 +58,7 @@ class Shapes:
         numbers = [row.number for row in rows]
         decisions = self.decisions(numbers, [row.decision for row in rows])
         mediators = self.mediators(numbers, [row.mediator for row in rows])
-        return [Trial(i, plain(x), plain(z)) for i, x, z in zip(numbers, decisions, mediators, strict=True)]
+        return [Trial(i, frozen(x), frozen(z)) for i, x, z in zip(numbers, decisions, mediators, strict=True)]
 
     def study_trials(self, page: Page) -> list[StudyTrial]:
         """Rows as users read them."""
@@ -65,7 +66,7 @@ class Shapes:
         decisions = self.decisions(numbers, [row.decision for row in page.rows])
         mediators = self.mediators(numbers, [row.mediator for row in page.rows])
         return [
-            StudyTrial(row.number, self._state(row, page.now), plain(x), plain(z), *row[4:])
+            StudyTrial(row.number, self._state(row, page.now), frozen(x), frozen(z), *row[4:])
             for row, x, z in zip(page.rows, decisions, mediators, strict=True)
         ]
 
@@ -118,15 +119,6 @@ class Shapes:
 
 
 _UNREADABLE = (TypeError, ValueError, OverflowError, RecursionError)
-
-
-def plain(value: Any) -> Any:
-    """An entry of a column as users see it: a Python number, or a read-only array."""
-    if np.ndim(value) == 0:
-        return value.item()
-    value = np.array(value)
-    value.flags.writeable = False
-    return value
 
 
 def _text(value: Any, shape: tuple[int, ...], whole: bool) -> str:

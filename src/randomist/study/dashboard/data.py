@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from randomist._json import for_json
 from randomist._types import Array
 from randomist.histories.estimates import Estimates
 from randomist.learners.base import Learner
@@ -59,10 +60,10 @@ def snapshot(study: Study, dimensions: tuple[int, int] = (0, 1)) -> dict[str, An
             "stale": stale,
             "clipped": seen.clipped,
         },
-        "best": _plain(seen.best),
+        "best": for_json(seen.best),
         "payoffs": _payoffs(seen.payoffs),
         "pending": [
-            {"id": t.id, "state": t.state, "worker": t.worker, "decision": _plain(t.decision), "asked_at": t.asked_at,
+            {"id": t.id, "state": t.state, "worker": t.worker, "decision": for_json(t.decision), "asked_at": t.asked_at,
              "lease_until": t.lease_until}
             for t in pending
         ],
@@ -184,12 +185,8 @@ def _space(study: Study) -> dict[str, Any]:
     space = study.space
     family = type(space.family).__name__
     if isinstance(space, Box):
-        return {"kind": "Box", "family": family, "low": _plain(space.low), "high": _plain(space.high)}
+        return {"kind": "Box", "family": family, "low": for_json(space.low), "high": for_json(space.high)}
     return {"kind": "Finite", "family": family, "size": space.size}
-
-
-def _plain(value: Any) -> Any:
-    return np.asarray(value).tolist() if value is not None else None
 
 
 def _rows(values: list[Any], n: int) -> list[list[Any]]:

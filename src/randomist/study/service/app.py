@@ -6,7 +6,6 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
-import numpy as np
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -166,8 +165,3 @@ def _methods(request: Request) -> list[str]:
     paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
     fits = [operations for path, operations in paths.items() if compile_path(path)[0].match(request.url.path)]
     return sorted({method.upper() for operations in fits for method in operations})
-
-
-def plain(value: Any) -> Any:
-    """Numbers and arrays as JSON."""
-    return value.tolist() if isinstance(value, np.ndarray) else value

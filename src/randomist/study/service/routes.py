@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response, Streami
 from starlette.concurrency import run_in_threadpool
 
 from randomist import __version__
+from randomist._json import for_json
 from randomist.errors import RandomistError, ShapeError, StorageError
 from randomist.histories.estimates import Estimates
 from randomist.study.checks import NAME
@@ -22,7 +23,7 @@ from randomist.study.describe import learner_from
 from randomist.study.export import FORMATS, Format, lines
 from randomist.study.records import STATES, State
 from randomist.study.service import models
-from randomist.study.service.app import Studies, needs, plain, problems
+from randomist.study.service.app import Studies, needs, problems
 from randomist.study.service.auth import Holder
 from randomist.study.study import Study, create_study
 
@@ -108,7 +109,9 @@ def ask(request: Request, name: Name, body: models.Ask) -> Any:
     study = _study(request, name)
     worker = body.worker or f"http {request.client.host if request.client else '?'}"
     trials = study.ask(body.batch, lease=body.lease, ticket=body.ticket, worker=worker)
-    return {"trials": [{"id": t.id, "decision": plain(t.decision), "mediator": plain(t.mediator)} for t in trials]}
+    return {
+        "trials": [{"id": t.id, "decision": for_json(t.decision), "mediator": for_json(t.mediator)} for t in trials]
+    }
 
 
 @router.post(
@@ -165,7 +168,7 @@ def estimate(request: Request, name: Name, body: models.Decisions) -> Any:
 def recommendation(request: Request, name: Name) -> Any:
     """The decision with the best estimated value."""
     study = _study(request, name)
-    return {"decision": plain(study.recommend()), "told": study.told}
+    return {"decision": for_json(study.recommend()), "told": study.told}
 
 
 @router.get("/studies/{name}/trials", response_model=models.Trials, responses=problems(404), dependencies=[READ])
@@ -178,7 +181,7 @@ def trials(
 ) -> Any:
     """A page of trials, by id."""
     found = _study(request, name).trials(tuple(state or STATES), first=first, limit=limit)
-    shown = [t._asdict() | {"decision": plain(t.decision), "mediator": plain(t.mediator)} for t in found]
+    shown = [t._asdict() | {"decision": for_json(t.decision), "mediator": for_json(t.mediator)} for t in found]
     return {"trials": shown, "next": found[-1].id + 1 if len(found) == limit else None}
 
 
