@@ -30,7 +30,7 @@ class BoxHistory:
 
     def __init__(self, space: Box) -> None:
         self.space = space
-        self.spread = np.broadcast_to(space.family.spread, space.family.shape).reshape(-1)
+        self.spread = np.broadcast_to(np.ravel(space.family.spread), space.dimension)
         self.decisions = Growing(space.dimension)  # distinct, in order
         self.plays = Growing()
         self.mediators = Growing(space.dimension)
