@@ -71,6 +71,13 @@ SHARING = {
 }
 PER_STEP = {"optimist per-step": partial(rd.Optimist, divergence="per-step")}
 BANDITS = {"ucb1": rd.UCB1, "phe": rd.PerturbedHistory, "thompson": rd.ThompsonSampling, "gp-ucb": rd.GPUCB}
+RIVALS = {
+    "kl-ucb": rd.KLUCB,
+    "kl-ucb++": partial(rd.KLUCB, variant="kl-ucb++"),
+    "thompson beta": partial(rd.ThompsonSampling, prior="beta"),
+    "experts": rd.StochasticExperts,
+    "experts clipped": partial(rd.StochasticExperts, mean="clipped"),
+}
 BOX_LEARNERS = {
     "mcmc full": rd.MCMCRandomist,
     "mcmc exact": partial(rd.MCMCRandomist, exact=True, bias_correction="paper"),
@@ -89,15 +96,18 @@ def takes(name: str, space: str) -> bool:
         return space in LOCATED
     if name in PER_STEP:
         return space in ("policies", "per-decision")
+    if name in ("experts", "experts clipped"):  # divergences must be known
+        return space in DRAWN or (name == "experts" and space == "likelihoods-known")
     return not (name == "optimist computed" and space in TOLD)  # nothing to integrate under
 
 
-FINITE_CASES = [(name, space) for name in (*SHARING, *PER_STEP, *BANDITS) for space in FINITE if takes(name, space)]
+FINITE_LEARNERS = SHARING | PER_STEP | BANDITS | RIVALS
+FINITE_CASES = [(name, space) for name in FINITE_LEARNERS for space in FINITE if takes(name, space)]
 BOX_CASES = [(name, space) for name in BOX_LEARNERS for space in BOXED]
 
 
 def make(name: str, space: str, **settings: Any) -> rd.Learner:
-    makers: dict[str, Any] = SHARING | PER_STEP | BANDITS | BOX_LEARNERS
+    makers: dict[str, Any] = FINITE_LEARNERS | BOX_LEARNERS
     spaces: dict[str, Any] = FINITE | BOXED
     return makers[name](spaces[space], **settings)
 

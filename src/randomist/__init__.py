@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from randomist.learners import Randomist as Randomist
     from randomist.learners import Realist as Realist
     from randomist.learners import SharedHistoryLearner as SharedHistoryLearner
+    from randomist.learners import StochasticExperts as StochasticExperts
     from randomist.learners import ThompsonSampling as ThompsonSampling
     from randomist.learners import Trial as Trial
     from randomist.learners import load as load
@@ -80,7 +81,7 @@ _NAMES = {
     "histories.estimates": "Estimates",
     "learners": """GPUCB KLUCB LEARNERS PGPE POIS UCB1 Auto BanditLearner BoxLearner FiniteLearner FollowTheLeader
         GridOptimist Learner MCMCRandomist Optimist PerturbedHistory Prospector Randomist Realist SharedHistoryLearner
-        ThompsonSampling Trial load make""",
+        StochasticExperts ThompsonSampling Trial load make""",
     "logs": "Log",
     "policies": "GaussianPolicy Linear Neural SoftmaxPolicy load_policy save_policy",
     "policies.episodes": "Episode rollout",

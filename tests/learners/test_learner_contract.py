@@ -12,7 +12,7 @@ import randomist as rd
 from randomist.testing import check_learner
 from tests import problems
 
-MAKERS = problems.SHARING | problems.PER_STEP | problems.BANDITS | problems.BOX_LEARNERS
+MAKERS = problems.FINITE_LEARNERS | problems.BOX_LEARNERS
 SPACES = problems.FINITE | problems.BOXED
 ELSEWHERE = {"gaussians", "rectangle"}  # checked in another process too, and for longer
 MORE_BOX_LEARNERS = {

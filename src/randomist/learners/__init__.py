@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from randomist.learners.finite.randomist import Randomist as Randomist
     from randomist.learners.finite.realist import Realist as Realist
     from randomist.learners.finite.sharing import SharedHistoryLearner as SharedHistoryLearner
+    from randomist.learners.finite.stochastic_experts import StochasticExperts as StochasticExperts
     from randomist.learners.finite.thompson import ThompsonSampling as ThompsonSampling
     from randomist.learners.finite.ucb1 import UCB1 as UCB1
     from randomist.learners.states import load as load

@@ -67,6 +67,9 @@ TABLE = {
     "phe": Entry("finite.phe:PerturbedHistory", "PHE", Look("#CC79A7", (0, (5, 1, 1, 1, 1, 1)), "v")),
     "thompson": Entry("finite.thompson:ThompsonSampling", "TS", Look("#E69F00", (0, (1.5, 1)), "P")),
     "kl-ucb": Entry("finite.klucb:KLUCB", "KL-UCB", Look("#117733", (0, (1, 1)), "<")),
+    "stochastic-experts": Entry(
+        "finite.stochastic_experts:StochasticExperts", "D-UCB", Look("#882255", (0, (6, 2)), "h"),
+    ),
     "gp-ucb": Entry("finite.gp_ucb:GPUCB", "GP-UCB", Look("#7F7F7F", (0, (4, 2)), "*")),
     "mcmc-randomist": Entry("box.mcmc_randomist:MCMCRandomist", "MCMC-RANDOMIST", Look("#0072B2", "-", "o"), {
         "density=one-step": Look("#56B4E9", "-", "s"),
