@@ -13,7 +13,7 @@ from scipy import stats
 
 import randomist as rd
 from randomist.importance.growth import BLOCK
-from randomist.importance.intervals import ConstantBets, baselines, difference_baselines
+from randomist.importance.intervals import Bets, ConstantBets, baselines, difference_baselines
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]  # benchmarks are not installed
@@ -44,6 +44,26 @@ def test_huge_values_are_cut_and_neither_overflow_nor_warn():
     found = growth(bets, np.full(100, 1e300))
     assert np.isfinite(found).all()
     assert bets.lower_bound(found, 0.0, 1.0) == 1.0
+
+
+class Cautious(Bets):
+    """A kind of one's own: two stakes, most of the money on the smaller one."""
+
+    def __init__(self, rows, error):
+        self.rows, self.error, self.offsets = rows, error, np.zeros(1)
+        self.stakes, self.log_prior = np.array([[0.05, 0.5]]), np.log([[0.9, 0.1]])
+
+    def log_fair(self, m):
+        return self.rows * np.log1p(self.stakes * m)
+
+
+def test_another_kind_of_bets_is_its_stakes_a_prior_and_what_is_fair():
+    values = np.random.default_rng(1).exponential(0.5, size=400)
+    bets = Cautious(400, 0.01)
+    bound = bets.lower_bound(growth(bets, values), 0.0, 1.0)
+    earned = [np.prod((1 + stake * values) / (1 + stake * bound)) for stake in (0.05, 0.5)]
+    assert 0.3 < bound < 0.5
+    assert 0.9 * earned[0] + 0.1 * earned[1] == pytest.approx(1 / 0.01, rel=1e-6)
 
 
 @pytest.mark.parametrize("floor", [0.0, 2.0])

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from randomist._types import Array
+from randomist._types import Array, Indices
 from randomist.logs import source, sums
 
 SHOWN = 8  # row numbers that a problem keeps
@@ -52,7 +51,7 @@ class Problems:
         self._first: dict[str, list[int]] = {}
         self.rows = 0  # rows with at least one problem
 
-    def add(self, start: int, flags: NDArray[np.int64], log_likelihoods: Array) -> None:
+    def add(self, start: int, flags: Indices, log_likelihoods: Array) -> None:
         """What is wrong with the rows of a chunk that begins at row `start`."""
         self.rows += int(np.count_nonzero(flags))
         for bit, reason in self._reasons.items():
@@ -63,7 +62,7 @@ class Problems:
             for name, is_wrong in zip(self._likelihoods, (np.isnan(values) | (values == np.inf)).T, strict=True):
                 self._note(f"log_likelihood:{name} is not a number, or +inf", start + wrong[is_wrong])
 
-    def _note(self, reason: str, rows: NDArray[np.int64]) -> None:
+    def _note(self, reason: str, rows: Indices) -> None:
         if len(rows):
             self._counts[reason] = self._counts.get(reason, 0) + len(rows)
             first = self._first.setdefault(reason, [])
@@ -80,7 +79,7 @@ class Problems:
         )
 
 
-def repeated_ids(query: pl.LazyFrame, by_slices: bool) -> NDArray[np.int64]:
+def repeated_ids(query: pl.LazyFrame, by_slices: bool) -> Indices:
     """Rows whose id an earlier row has, in order: exact, with eight bytes per row in memory."""
     read = source.chunks(query.select(source.ID), source.SLICE_ROWS, by_slices)
     parts = [frame[source.ID].drop_nulls().hash(0).to_numpy() for frame in read]
