@@ -13,8 +13,9 @@ import numba
 import numpy as np
 
 import randomist as rd
-from randomist.importance import chains, kernels, perturbed
+from randomist.importance import chains, confidence_term, perturbed
 from randomist.importance.coins import TABLE, Coins, log_cdf, log_mass
+from randomist.importance.estimators import find_estimator
 from randomist.importance.perturbed import Perturbed, Rivals
 
 
@@ -108,14 +109,15 @@ def grown(task: rd.Task, t: int, **settings: object) -> rd.MCMCRandomist:
 def density_costs(task: rd.Task, t: int) -> tuple[float, float]:
     """Seconds per density of the two direct forms, averaged over the candidates of some proposals."""
     learner = grown(task, t)
-    history, term, coins = learner.history, learner._term(), TABLE.upto(2 * t)
-    table = learner._rows.estimate(term, history.log_mixture.array, history.payoffs.array)
-    log_effective = table[kernels.LOG_EFFECTIVE]
-    flips = np.array([perturbed.flips_of(entry, 1.1) for entry in log_effective])
-    others = (table[kernels.VALUE], log_effective, flips, history.plays.rows)
-    rng = np.random.default_rng(2)
-    points = np.clip(learner._current / history.std + rng.standard_normal((20, 2)), *learner._bounds)
-    estimates = [chains.perturbed_at(points, n, 1.1, 0.0, term, history.arrays()) for n in range(20)]
+    history, coins, paper = learner.history, TABLE.upto(2 * t), find_estimator("paper")
+    term = confidence_term(t, learner.confidence)
+    value, log_effective, _ = history.sums(history.decisions.rows, term, paper)
+    centers, flips = chains.all_perturbed(value, log_effective, 1.1, 0.0, term)
+    others = (centers, log_effective, flips, history.plays.rows)
+    rng, corners = np.random.default_rng(2), learner.space.corners
+    points = np.clip(learner.search.current + history.spread * rng.standard_normal((20, 2)), *corners)
+    value, log_eta, _ = history.sums(points / history.spread, term, paper)
+    estimates = [chains.perturbed(*one, 1.1, 0.0, term) for one in zip(value, log_eta, strict=True)]
     times = []
     for density in (definition, perturbed.log_direct_density):
         density(coins, estimates[0], others)
@@ -131,7 +133,7 @@ def ask_cost(task: rd.Task, t: int, density: str) -> float:
     times = []
     for _ in range(15):
         start = time.perf_counter()
-        learner._decide()
+        learner.propose()
         times.append(time.perf_counter() - start)
     return float(np.median(times))
 
