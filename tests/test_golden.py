@@ -21,7 +21,8 @@ from tests.golden.record_saved import AFTER, CASES
 MENDED = {
     "mixture": "η of a mixture was too large in two dimensions and more",
 }
-MIXTURE = [(name, "plane") for name in ("realist", "optimist computed")]
+MIXTURE = [("optimist computed", "plane")]
+RENEWED = "realist"  # another index since 0.2.0: its runs are recorded anew, and old states only have to go on
 
 
 @pytest.mark.parametrize(("name", "space"), problems.FINITE_CASES + problems.BOX_CASES)
@@ -36,7 +37,7 @@ def test_every_learner_decides_as_before(name, space):
         decisions, digests = run(learner, space)
         assert decisions == expected["decisions"], first_difference(decisions, expected["decisions"])
         assert digests == expected["mediators"]
-        compare_estimates(learner, space, expected["estimates"])
+        compare_estimates(learner, space, expected["estimates"], user_units=name == RENEWED)
 
 
 def run(learner, space):
@@ -58,11 +59,13 @@ def first_difference(ours, theirs):
     return f"decision {at} was {theirs[at]}, is {ours[at]}"
 
 
-def compare_estimates(learner, space, expected):
-    """Estimates are in the user's units now; they were on the scale of [0, 1]."""
+def compare_estimates(learner, space, expected, *, user_units):
+    """Estimates are in the user's units now; 0.1.0 had them on the scale of [0, 1]."""
     found = learner.estimates() if space in problems.FINITE else learner.estimate(points(learner.space))
     payoffs = learner.record.payoffs
     low, high = (payoffs.min(), payoffs.max()) if learner.payoff_range == "running" else learner.payoff_range
+    if user_units:
+        low, high = 0.0, 1.0
     for field in FIELDS:
         before = np.array(expected[field], dtype=float)  # reads "inf" too
         if field == "value":
@@ -97,4 +100,6 @@ def test_saved_states_go_on(title):
         trial = learner.ask()
         decisions.append(plain(trial.decision))
         problems.tell(learner, trial, space)
-    assert decisions == case["next"], first_difference(decisions, case["next"])
+    assert learner.told == len(learner.record) == 120 + len(case["late"]) + AFTER or title == "absorbed"
+    if not title.startswith(RENEWED):
+        assert decisions == case["next"], first_difference(decisions, case["next"])

@@ -1,5 +1,7 @@
 """Record what every learner does on every kind of space: `python -m tests.golden.record`, run with version 0.1.0.
 
+`python -m tests.golden.record realist` was run with 0.2.0, which renewed that learner.
+
 Decisions are kept as they are; of the mediators, a digest for every 50 rounds.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +62,9 @@ def save(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content, separators=(",", ":")).replace('},"', '},\n"') + "\n")
 
 
-def main() -> None:
-    for name in dict.fromkeys(name for name, _ in problems.FINITE_CASES + problems.BOX_CASES):
+def main(names: list[str]) -> None:
+    """All learners, or those that are named: `realist` was renewed in 0.2.0 and recorded anew, in the user's units."""
+    for name in names or dict.fromkeys(name for name, _ in problems.FINITE_CASES + problems.BOX_CASES):
         spaces = [s for n, s in problems.FINITE_CASES + problems.BOX_CASES if n == name]
         runs = {space: {str(seed): run(name, space, seed) for seed in SEEDS} for space in spaces}
         save(FOLDER / f"{name.replace(' ', '-')}.json", runs)
@@ -68,4 +72,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

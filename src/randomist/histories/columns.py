@@ -226,7 +226,7 @@ class Columns:
         return moments
 
     def histograms(self, rows: Indices, cut: Array) -> tuple[Array, Array]:
-        """Σ_i w and Σ_i w y by bins of the payoff y, with w = min(M, ω)/m, of some sources.  (n,), (S,) -> (n, BINS) each"""
+        """Σ_i w and Σ_i w y by bins of y, w = min(M, ω)/m, of some sources.  (n,), (S,) -> (n, BINS) each"""
         weight, sums = np.zeros((2, len(rows), layout.BINS))
         for block in self._mixed():
             common = block.ratios, block.mixture[1], block.payoffs

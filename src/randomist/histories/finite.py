@@ -6,7 +6,7 @@ for n distinct ones an estimate costs O(K n), however many there are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,6 +132,14 @@ class FiniteHistory:
         ww, wwy, wwyy = self.columns.moments(np.append(cut, np.full(S - K, 1e150)) if S > K else cut)[:, :K]
         squared = np.maximum(wwyy - mean * (2 * wwy - mean * ww), 0.0)
         return SelfNormalised().combine(np.sqrt(squared), estimates.coverage)
+
+    sees_payoffs: ClassVar[bool] = True  # whether it has `payoff_distributions`
+
+    def payoff_distributions(self, rows: Indices, estimates: Estimates) -> tuple[Array, Array]:
+        """The payoffs of all samples, weighted for some decisions: weights and sums by bins.  (n,) -> (n, BINS) each"""
+        cut = np.full(self.space.sources, 1e150)
+        cut[: self.space.size] = np.minimum(estimates.threshold / max(self._told, 1), 1e150)
+        return self.columns.histograms(rows, cut)
 
     def truncated_mass(self, threshold: Array) -> Array:
         """What truncation at M may take away from a value, integrated.  (K,) -> (K,)"""

@@ -7,7 +7,7 @@ Weights of short beginnings vary less than those of whole trajectories, whose va
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,11 @@ class PerDecisionHistory:
             own = SelfNormalised().combine(step.value, step.coverage)
             total += history.standard_error(own, step)
         return total
+
+    sees_payoffs: ClassVar[bool] = False  # those of whole trajectories are sums over steps, each weighted on its own
+
+    def payoff_distributions(self, rows: Indices, estimates: Estimates) -> tuple[Array, Array]:
+        raise NotImplementedError
 
     def truncated_mass(self, threshold: Array) -> Array:
         raise ParameterError('bias_correction="computed" needs a family to integrate under, which trajectories lack')

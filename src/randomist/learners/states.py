@@ -9,6 +9,8 @@ from randomist.learners.base import FORMAT, Learner
 from randomist.learners.registry import class_named
 from randomist.spaces import space_from_state
 
+GONE = {"Realist": ("deviation", "caution", "minimum")}  # settings of 0.1.0 that nothing takes any more
+
 # What 0.1.0 called the parts of a search, in caches and, with an underscore before it, in the rows of a study.
 SEARCHES = {
     "MCMCRandomist": {"current": "current"},
@@ -39,7 +41,8 @@ def fresh(description: dict[str, Any]) -> Learner:
             f"state has format {description['format']!r}, this version reads 1 to {FORMAT}; it was written by a newer "
             "version: install that"
         )
-    cls, settings = class_named(description["learner"]), description["settings"]
+    cls, gone = class_named(description["learner"]), GONE.get(description["learner"], ())
+    settings = {name: value for name, value in description["settings"].items() if name not in gone}
     space = space_from_state(description["space"])
     if settings.get("seed", 0) is not None or "entropy" not in description:
         return cls(space, **settings)

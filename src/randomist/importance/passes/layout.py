@@ -20,3 +20,4 @@ ETA, LOG_ETA = range(2)
 DONE, AS_OF, APPLIED = range(3)
 # Entries of `recent`: plays since the last era, how many eras and absorbed logs came before, then the sources played.
 SINCE, ERAS, FIRST = range(3)
+BINS = 66  # of payoffs: 0, 64 between, and 1

@@ -20,6 +20,7 @@ from randomist._types import Array, Indices
 from randomist.importance.passes.layout import (
     APPLIED,
     AS_OF,
+    BINS,
     COVERAGE,
     CUT,
     DONE,
@@ -333,3 +334,78 @@ def add_counted_moments(
         moments[0, k] += ww
         moments[1, k] += wwy
         moments[2, k] += wwyy
+
+
+# Distributions of payoffs.
+
+
+@compiled
+def add_histogram(
+    ratios: Array,
+    inverse_mixture: Array,
+    payoffs: Array,
+    used: int,
+    rows: Indices,
+    cut: Array,
+    weight: Array,
+    sum_: Array,
+) -> None:
+    """One block's part of Σ_i min(M, ω)/m, and of the same times y, by bins of the payoff y; of some rows.  (n, BINS)
+
+    Payoffs of 0 and 1 have a bin of their own.
+    """
+    bins = np.empty(used, np.int64)
+    for i in range(used):
+        bins[i] = payoff_bin(payoffs[i])
+    for n in range(rows.shape[0]):
+        k, c = rows[n], cut[rows[n]]
+        for i in range(used):
+            w = min(c, ratios[k, i] * inverse_mixture[i])
+            weight[n, bins[i]] += w
+            sum_[n, bins[i]] += w * payoffs[i]
+
+
+@compiled
+def add_counted_histogram(
+    ratios: Array,
+    inverse_mixture: Array,
+    payoffs: Array,
+    counts: Array,
+    squares: Array,
+    used: int,
+    rows: Indices,
+    cut: Array,
+    weight: Array,
+    sum_: Array,
+) -> None:
+    """The same of columns known by how many samples they have, Σ y and Σ y².
+
+    Of all distributions on [0, 1] with that mean m and variance v, the one that leaves most room for a larger mean has
+    an atom at 1 and one at m - v/(1 - m); for payoffs of 0 and 1, and for equal ones, that is what was seen.
+    """
+    for i in range(used):
+        mean = payoffs[i] / counts[i]
+        room = max(1.0 - mean, 0.0)
+        variance = min(max(squares[i] / counts[i] - mean * mean, 0.0), mean * room)
+        if variance <= 1e-12 * room * room or room <= 0.0:
+            at_one, low = 0.0, mean
+        else:
+            at_one = variance / (variance + room * room)
+            low = max(mean - variance / room, 0.0)
+        place = payoff_bin(low)
+        for n in range(rows.shape[0]):
+            w = min(cut[rows[n]], ratios[rows[n], i] * inverse_mixture[i]) * counts[i]
+            weight[n, place] += w * (1.0 - at_one)
+            sum_[n, place] += w * (1.0 - at_one) * low
+            weight[n, BINS - 1] += w * at_one
+            sum_[n, BINS - 1] += w * at_one
+
+
+@compiled
+def payoff_bin(payoff: float) -> int:
+    """0 for 0 and less, the last one for 1 and more, else evenly spaced ones."""
+    if payoff <= 0.0:
+        return 0
+    if payoff >= 1.0:
+        return BINS - 1
+    return 1 + int(payoff * (BINS - 2))

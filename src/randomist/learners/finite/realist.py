@@ -1,33 +1,38 @@
-"""REALIST: as optimistic about each decision as its own data leave room for. The default on a finite set."""
+"""REALIST: play what the data could least rule out as the best. The default on a finite set."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from randomist._checks import number
-from randomist._types import Array
+from randomist._types import Array, Indices
 from randomist.histories.estimates import Estimates
+from randomist.importance.empirical_divergence import k_gaussian, k_inf
 from randomist.learners.finite.sharing import SharedHistoryLearner
 
-ALIKE = 0.01  # payoffs that differ by less, in units of their range, count as equal
+UNSEEN = 2.0  # times the range seen so far: the ceiling of payoffs whose range is learned
 
 
 @dataclass(eq=False, kw_only=True)
 class Realist(SharedHistoryLearner):
-    """Play the largest value + sqrt(c₁ L) · standard error + c L / η, where L = log(1 + t/η).
+    """Play the smallest η(x) K_inf(F̂_x, μ*) + log η(x): how strongly the data say that x is not the best.
 
-    The value is the weighted mean of payoffs and the standard error its own, so that decisions whose payoffs vary
-    little are settled with few plays. The last term, and a minimum of c₃ log t effective samples, keep a decision alive
-    whose few plays happened to agree, such as two losses of a good one: c is c₂, but 1 where payoffs do not vary at
-    all, because what was never seen to vary may still do so.
+    F̂_x are the payoffs of all samples, weighted for x; η(x) is what they are worth in samples; μ* is the largest value.
+    K_inf(F, μ) is how far F is from the nearest distribution on the range of payoffs whose mean is μ: it sees the
+    variance of the payoffs and how much room there is above them. A decision is left alone as long as data like its own
+    would be unlikely, e^(-η K_inf), if it were the best; as rounds go by less and less is unlikely enough, so that a
+    few unlucky payoffs never settle the matter for good.
 
-    Not in the paper. The index is UCB-V's (Audibert, Munos and Szepesvári 2009) with MOSS's log(t/T) for log t
-    (Audibert and Bubeck 2009), on importance-weighted samples. No bound on its regret is proven here.
+    Where payoffs have no ceiling the normal distribution takes the place of K_inf; one whose range is learned is taken
+    to be twice what was seen.
 
-    Settings are those of `SharedHistoryLearner`, and these.
+    Not in the paper. For decisions that share nothing this is IMED (Honda and Takemura 2015), whose regret is
+    asymptotically optimal for payoffs in a known range; payoffs are binned here, 64 bins between the ends of the range.
+    Nothing is proven for decisions that share samples. Before version 0.2 the name stood for another index, UCB-V's on
+    weighted samples, which could lock in on the worse decision.
+
+    Settings are those of `SharedHistoryLearner`, with other defaults for these.
 
     Parameters
     ----------
@@ -35,31 +40,32 @@ class Realist(SharedHistoryLearner):
         "self-normalised": the weighted mean of payoffs.
     divergence
         "mixture": effective samples are computed against the mixture of what was played.
-    deviation
-        c₁: how much of the standard error is added. More of it explores more.
-    caution
-        c₂: how much is added for what few effective samples may not have shown.
-    minimum
-        c₃: a decision with fewer than c₃ log t effective samples is played first.
     """
 
     estimator: str = "self-normalised"
     divergence: str = "mixture"
-    deviation: float = 0.7
-    caution: float = 0.1
-    minimum: float = 0.3
-
-    def __post_init__(self) -> None:
-        number(self.deviation, "deviation", least=0)
-        number(self.caution, "caution", least=0)
-        number(self.minimum, "minimum", least=0)
-        super().__post_init__()
 
     def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
-        t, eta = self.told + 1, np.maximum(estimates.effective_samples, 1e-300)
-        room = np.log1p(t / eta)  # L
+        log_eta, eta = estimates.log_effective_samples, np.maximum(estimates.effective_samples, 1e-300)
+        known = log_eta > -np.inf
+        best = float(np.max(estimates.value, where=known, initial=-np.inf))  # μ*
+        gap = np.maximum(best - estimates.value, 0.0)
+        if self._scale.unbounded or not self.history.sees_payoffs:
+            return -(eta * k_gaussian(gap, self._variance(estimates, eta)) + log_eta)
+        ceiling = UNSEEN if self._scale.running else 1.0
+        against = eta * 2 * (gap / ceiling) ** 2 + log_eta  # at least: K_inf >= 2 gap², Pinsker's inequality
+        leading = np.min(log_eta, where=known & (gap == 0.0), initial=np.inf)
+        rivals = np.flatnonzero(known & (against <= leading))  # all others are behind the leader anyway
+        against[rivals] = eta[rivals] * self._divergences(rivals, estimates, best, ceiling) + log_eta[rivals]
+        return -against
+
+    def _divergences(self, rows: Indices, estimates: Estimates, best: float, ceiling: float) -> Array:
+        """K_inf of some decisions.  (n,) -> (n,)"""
+        weight, sums = self.history.payoff_distributions(rows, estimates)
+        return k_inf(weight, sums / ceiling, best / ceiling)
+
+    def _variance(self, estimates: Estimates, eta: Array) -> Array:
+        """Of the payoffs, as if one sample more had missed the mean by the range of all values.  (K,)"""
         error = self.history.standard_error(estimates.value, estimates)
-        equal = np.exp(-eta * (error / ALIKE) ** 2)  # η σ̂² is the payoffs' weighted variance
-        caution = self.caution + max(1.0 - self.caution, 0.0) * equal  # after T zeros, kl(0, q) <= L/T has q = L/T
-        index = estimates.value + np.sqrt(self.deviation * room) * error + caution * room / eta
-        return np.where(eta < self.minimum * math.log(t), np.inf, index)
+        spread = max(float(np.ptp(self.record.payoffs)) * self._scale.factor if len(self.record) else 1.0, 1e-9)
+        return eta * error**2 + spread**2 / (1 + eta)
