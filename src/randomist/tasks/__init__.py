@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from randomist.tasks.illustrative import Illustrative as Illustrative
     from randomist.tasks.lower_bounds import ConstantRegretPair as ConstantRegretPair
     from randomist.tasks.lower_bounds import FollowTheLeaderTrap as FollowTheLeaderTrap
+    from randomist.tasks.lower_bounds import Jackpot as Jackpot
     from randomist.tasks.lower_bounds import LogarithmicRegretPair as LogarithmicRegretPair
     from randomist.tasks.lower_bounds import RareLoss as RareLoss
     from randomist.tasks.lqg import LQG as LQG
@@ -26,7 +27,7 @@ _NAMES = {
     "environments": "ContinuousCartPoleEnv LQGEnv",
     "gym": "GymnasiumTask gymnasium",
     "illustrative": "Illustrative",
-    "lower_bounds": "ConstantRegretPair FollowTheLeaderTrap LogarithmicRegretPair RareLoss",
+    "lower_bounds": "ConstantRegretPair FollowTheLeaderTrap Jackpot LogarithmicRegretPair RareLoss",
     "lqg": "LQG",
     "mountain_car": "MountainCar",
 }

@@ -81,6 +81,7 @@ _TASKS: dict[str, Maker] = {
     "lqg": "randomist.tasks.lqg:LQG",
     "mountain-car": "randomist.tasks.mountain_car:MountainCar",
     "rare-loss": "randomist.tasks.lower_bounds:RareLoss",
+    "jackpot": "randomist.tasks.lower_bounds:Jackpot",
     "theorem-1": "randomist.tasks.lower_bounds:ConstantRegretPair",
     "theorem-2": "randomist.tasks.lower_bounds:LogarithmicRegretPair",
 }

@@ -154,3 +154,38 @@ class RareLoss(_TwoDecisions):
     def payoff(self, mediators: ArrayLike, rng: np.random.Generator) -> Array:
         atoms = np.atleast_1d(np.asarray(mediators, dtype=np.float64))
         return np.where(atoms == 1.0, (rng.random(atoms.shape) < self.risky).astype(np.float64), self.sure)
+
+
+@dataclass(frozen=True, eq=False)
+class Jackpot(_TwoDecisions):
+    """A sure small payoff against one that is mostly smaller and seldom 1: a few plays do not show which is better.
+
+    Not in the paper. The mediators are the atoms 0 and 1. The second decision pays 1 with probability `chance`, else a
+    uniform amount up to `most`: by default .0785 on average against a sure .05.
+
+    Parameters
+    ----------
+    sure
+        The payoff of the first decision.
+    chance
+        The probability with which the second one pays 1.
+    most
+        The largest payoff of the second one otherwise.
+    """
+
+    id = "jackpot"
+
+    sure: float = 0.05
+    chance: float = 0.05
+    most: float = 0.06
+
+    def __post_init__(self) -> None:
+        for name in ("sure", "chance", "most"):
+            number(getattr(self, name), name, least=0, most=1)
+        mean = self.chance + (1 - self.chance) * self.most / 2
+        self._set(Dirac(at=np.array([0.0, 1.0])), (self.sure, mean))
+
+    def payoff(self, mediators: ArrayLike, rng: np.random.Generator) -> Array:
+        atoms = np.atleast_1d(np.asarray(mediators, dtype=np.float64))
+        wins, otherwise = rng.random(atoms.shape) < self.chance, self.most * rng.random(atoms.shape)
+        return np.where(atoms == 1.0, np.where(wins, 1.0, otherwise), self.sure)
