@@ -107,6 +107,7 @@ class Learner(ABC):
         )
         self._scale = PayoffScale(self.payoff_range, self.out_of_range)
         self.failures: dict[int, str] = {}  # why each failed trial failed
+        self.failed: dict[int, Any] = {}  # the decision of each failed trial
         self._pending: dict[int, Trial] = {}
         self._next_id = 0
 
@@ -198,6 +199,7 @@ class Learner(ABC):
         """An asked trial that will never be answered: it leaves no trace in the estimates."""
         ticket = self._ticket(trial)
         self.failures[ticket.id] = str(reason)
+        self.failed[ticket.id] = ticket.decision
         del self._pending[ticket.id]
 
     @property
@@ -240,7 +242,12 @@ class Learner(ABC):
             "next_id": self._next_id,
             "running_range": [self._scale.low, self._scale.high] if self._scale.running else None,
             "clipped": self.clipped,
-            "failures": {"ids": np.array(list(self.failures), np.int64), "reasons": list(self.failures.values())},
+            "failures": {
+                "ids": np.array(list(self.failures), np.int64),
+                "reasons": list(self.failures.values()),
+                "decided": np.array(list(self.failed), np.int64),
+                "decisions": np.array(list(self.failed.values())),
+            },
             "generators": {
                 "decision": self._rng.bit_generator.state,
                 "mediator": self._mediator_rng.bit_generator.state,
@@ -295,6 +302,8 @@ class Learner(ABC):
         self._scale.clipped = int(state["clipped"])
         failures = state["failures"]
         self.failures = dict(zip(map(int, failures["ids"]), failures["reasons"], strict=True))
+        decided, decisions = failures.get("decided", ()), np.asarray(failures.get("decisions", ()))  # not in 0.1.0
+        self.failed = dict(zip(map(int, decided), map(_plain, decisions), strict=True))
         self._rng.bit_generator.state = state["generators"]["decision"]
         self._mediator_rng.bit_generator.state = state["generators"]["mediator"]
 
@@ -311,7 +320,7 @@ class Learner(ABC):
         if self._scale.running and not self._scale.covers(value):
             self._widen(value, value)
         self._absorb(ticket.decision, mediator, self._scale.unit(value))
-        self.record.append(ticket.decision, mediator, value)
+        self.record.append(ticket.decision, mediator, value, ticket.id)
         del self._pending[ticket.id]
 
     def _checked_tells(

@@ -182,8 +182,18 @@ def _restored(learner: Learner, checkpoint: Checkpoint, past: Past) -> Learner |
     told = ~np.isnan(payoffs)
     at = numbers[told]
     state = learner.state()
-    state["record"] = {"decisions": past.decisions[at], "mediators": past.mediators[at], "payoffs": payoffs[told]}
-    state["failures"] = {"ids": numbers[~told], "reasons": [past.reasons[i] for i in np.flatnonzero(~told)]}
+    state["record"] = {
+        "decisions": past.decisions[at],
+        "mediators": past.mediators[at],
+        "payoffs": payoffs[told],
+        "ids": at,
+    }
+    state["failures"] = {
+        "ids": numbers[~told],
+        "reasons": [past.reasons[i] for i in np.flatnonzero(~told)],
+        "decided": numbers[~told],
+        "decisions": past.decisions[numbers[~told]],
+    }
     state["next_id"] = len(past.decisions)
     try:
         saved = _json.loads(checkpoint.caches)

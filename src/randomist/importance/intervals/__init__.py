@@ -1,4 +1,4 @@
-"""Confidence bounds by betting: `fixed` for a number of rows that is known in advance, `anytime` for every round at once."""
+"""Confidence bounds by betting: `fixed` for a known number of rows, `anytime` for every round at once."""
 
 from randomist.importance.intervals.anytime import AnytimeBets, Bank
 from randomist.importance.intervals.fixed import (

@@ -16,8 +16,8 @@ payoffs, so there are several ways to choose levels ("shapes"), and money on eac
 Σ_t log(1 + λ_t X_t) of every stake and the number of rows at every level: O(stakes) a row, however many policies play.
 
 Ville (1939), "Étude critique de la notion de collectif"; Waudby-Smith and Ramdas (2024), "Estimating means of bounded
-random variables by betting"; for off-policy evaluation Karampatziakis, Mineiro and Ramdas (2021), "Off-policy confidence
-sequences". Levels, shapes and the form that separates rows from m are choices made here.
+random variables by betting"; for off-policy evaluation Karampatziakis, Mineiro and Ramdas (2021), "Off-policy
+confidence sequences". Levels, shapes and the form that separates rows from m are choices made here.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Bank:
         return np.asarray(self._growth + np.log(self._products))
 
     def log_evidence(self, m: Array, lost: Indices) -> Array:
-        """log G(m) of every variable and stake, without the prior; `lost` are rows of which X = 0.  (K,) -> (K, C, S)"""
+        """log G(m) of every variable and stake, without the prior; `lost` rows have X = 0.  (K,) -> (K, C, S)"""
         return self.growth() - log_fair(self.counts + lost, m)
 
     def lower_bounds(self, errors: Array, lost: Indices) -> Array:

@@ -108,7 +108,7 @@ class FiniteLearner(Learner):
             self._widen(low, high)
         self._observe_all(decisions, mediators, self._scale.units(values))
         self._scale.clipped += int(np.sum((values < self._scale.low) | (values > self._scale.high)))
-        self.record.extend(decisions, mediators, values)
+        self.record.extend(decisions, mediators, values, np.array([ticket.id for ticket in tickets]))
         for ticket in tickets:
             del self._pending[ticket.id]
         self._close_opening(decisions)
