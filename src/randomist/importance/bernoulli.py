@@ -9,7 +9,7 @@ import numpy as np
 from randomist._compiled import compiled
 from randomist._types import Array
 
-STEPS = 100  # Newton's, at most; 12 are the most that were seen
+STEPS = 100  # Newton's, at most; of 160,000 random pairs 26 took the most, and those with a level above 1e-4, 12
 
 
 @compiled
