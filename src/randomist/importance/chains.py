@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from randomist._compiled import compiled
-from randomist._types import Array, Flags
+from randomist._types import Array, Flags, Indices
 from randomist.importance.passes.layout import LOG_HUGE
-from randomist.importance.perturbed import Flips, Perturbed, flips_of
+from randomist.importance.perturbed import Perturbed, flips_of
 
 Look: TypeAlias = Callable[[Array], Any]  # what a chain must know of a point
 Compare: TypeAlias = Callable[[Any, Any], tuple[float, float]]  # logs of how likely a move is, and the move back
@@ -56,7 +56,7 @@ def perturbed(value: float, log_effective: float, scale: float, bias: float, ter
 
 
 @compiled
-def all_perturbed(values: Array, log_effective: Array, scale: float, bias: float, term: float) -> tuple[Array, Flips]:
+def all_perturbed(values: Array, log_effective: Array, scale: float, bias: float, term: float) -> tuple[Array, Indices]:
     """c and ⌈a η⌉ of many decisions.  (n,), (n,)"""
     centers, flips = np.empty(values.size), np.empty(values.size, np.int64)
     for j in range(values.size):

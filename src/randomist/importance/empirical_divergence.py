@@ -1,7 +1,8 @@
 """K_inf: how far a distribution of payoffs is from one whose mean is larger (Honda and Takemura 2010, 2015).
 
-K_inf(F, μ) = inf { KL(F, G) : G on [0, 1] with mean at least μ } = max over λ in [0, 1] of E_F log(1 - λ (Y - μ)/(1 - μ)).
-For payoffs of 0 and 1 it is the binary divergence kl(mean, μ); it is never below 2 (μ - mean)², by Pinsker's inequality.
+K_inf(F, μ) = inf { KL(F, G) : G on [0, 1] with mean at least μ }, which is the maximum over λ in [0, 1] of
+E_F log(1 - λ (Y - μ)/(1 - μ)). For payoffs of 0 and 1 it is the binary divergence kl(mean, μ); it is never below
+2 (μ - mean)², by Pinsker's inequality.
 """
 
 from __future__ import annotations

@@ -16,17 +16,15 @@ import math
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from randomist._compiled import compiled
-from randomist._types import Array
+from randomist._types import Array, Indices
 from randomist.importance.coins import Coins, bounds, log_cdf, log_mass
 from randomist.importance.passes.layout import LOG_HUGE
 
-Flips: TypeAlias = NDArray[np.int64]
 Perturbed: TypeAlias = tuple[float, float, int]  # c, log η, n
-Rivals: TypeAlias = tuple[Array, Array, Flips, Array]  # the same of the distinct played decisions, and their plays
-Grid: TypeAlias = tuple[float, float, Array, Flips]  # first y, cell width, values at nodes; rivals that are not in it
+Rivals: TypeAlias = tuple[Array, Array, Indices, Array]  # the same of the distinct played decisions, and their plays
+Grid: TypeAlias = tuple[float, float, Array, Indices]  # first y, cell width, values at nodes; rivals that are not in it
 
 CELLS = 4096  # of the grid
 FEW = 2**16  # evaluations of G that are cheaper than a table, and exact

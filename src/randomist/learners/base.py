@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, overload
 import numpy as np
 
 from randomist._checks import whole_number
+from randomist._json import frozen
 from randomist._types import Array
 from randomist.errors import (
     ClosedTrialError,
@@ -297,13 +298,13 @@ class Learner(ABC):
         pending = state["pending"]
         decisions, mediators = np.asarray(pending["decisions"]), np.asarray(pending["mediators"])
         for id_, decision, mediator in zip(pending["ids"], decisions, mediators, strict=True):
-            self._pending[int(id_)] = Trial(int(id_), _plain(decision), _plain(mediator) if self._drawn else None)
+            self._pending[int(id_)] = Trial(int(id_), frozen(decision), frozen(mediator) if self._drawn else None)
         self._next_id = int(state["next_id"])
         self._scale.clipped = int(state["clipped"])
         failures = state["failures"]
         self.failures = dict(zip(map(int, failures["ids"]), failures["reasons"], strict=True))
         decided, decisions = failures.get("decided", ()), np.asarray(failures.get("decisions", ()))  # not in 0.1.0
-        self.failed = dict(zip(map(int, decided), map(_plain, decisions), strict=True))
+        self.failed = dict(zip(map(int, decided), map(frozen, decisions), strict=True))
         self._rng.bit_generator.state = state["generators"]["decision"]
         self._mediator_rng.bit_generator.state = state["generators"]["mediator"]
 
@@ -398,15 +399,6 @@ def _python(setting: Any) -> Any:
     if isinstance(setting, list | tuple):
         return type(setting)(map(_python, setting))
     return setting.item() if isinstance(setting, np.generic) else setting
-
-
-def _plain(value: Any) -> Any:
-    """A Python number for a scalar, a read-only array otherwise."""
-    if value.ndim == 0:
-        return value.item()
-    value = value.copy()
-    value.flags.writeable = False
-    return value
 
 
 def _same(trial: Trial, other: Trial) -> bool:
