@@ -6,8 +6,8 @@ import numpy as np
 
 from randomist._types import Array
 from randomist.histories.box import BoxHistory
-from randomist.importance import continuum
 from randomist.importance.estimators import Estimator
+from randomist.importance.passes import points as passes
 
 
 class GaussianHistory(BoxHistory):
@@ -16,18 +16,18 @@ class GaussianHistory(BoxHistory):
     def sums(self, points: Array, term: float, estimator: Estimator) -> tuple[Array, Array, Array]:
         if not estimator.of_sums:
             return super().sums(points, term, estimator)
-        value, log_effective, coverage = continuum.estimate_at(points, term, self.arrays())
+        value, log_effective, coverage = passes.estimate_at(points, term, self.arrays())
         return estimator.combine(value, coverage), log_effective, coverage
 
     def one(self, point: Array, term: float, estimator: Estimator) -> tuple[float, float]:
         if not estimator.of_sums:
             return super().one(point, term, estimator)
-        value, log_effective, coverage = continuum.estimate_one(point, term, *self.arrays())
+        value, log_effective, coverage = passes.estimate_one(point, term, *self.arrays())
         return float(estimator.combine(np.array([value]), np.array([coverage]))[0]), log_effective
 
-    def arrays(self) -> continuum.Samples:
+    def arrays(self) -> passes.Samples:
         """What the kernels take."""
-        return continuum.Samples(
+        return passes.Samples(
             self.mediators.array,
             self.log_mixture.array,
             self.payoffs.array,
@@ -38,19 +38,19 @@ class GaussianHistory(BoxHistory):
         )
 
     def _log_weights(self, points: Array) -> Array:
-        weights: Array = continuum.exponents(points, self.mediators.array, len(self), 0.5, self.log_mixture.rows)
+        weights: Array = passes.exponents(points, self.mediators.array, len(self), 0.5, self.log_mixture.rows)
         return weights
 
     def _log_effective(self, points: Array) -> Array:
-        log_effective: Array = continuum.log_effective(points, self.arrays())
+        log_effective: Array = passes.log_effective(points, self.arrays())
         return log_effective
 
     def _add_play(self) -> None:
         at = self.decisions.used - 1
-        continuum.add_play(self.mediators.array, self.log_mixture.array, len(self), self.decisions.array, at)
+        passes.add_play(self.mediators.array, self.log_mixture.array, len(self), self.decisions.array, at)
 
     def _mixture_of_last(self) -> float:
-        mixture: float = continuum.mixture_at(
+        mixture: float = passes.mixture_at(
             self.mediators.array, len(self) - 1, self.decisions.array, self.plays.array, self.decisions.used
         )
         return mixture

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from randomist._types import Array
 from randomist.histories.estimates import Estimates
 from randomist.histories.growing import Growing
-from randomist.importance import bounds, scales
+from randomist.importance import bounds
+from randomist.importance.passes import scales
 
 if TYPE_CHECKING:
     from randomist.spaces import Box

@@ -1,6 +1,6 @@
 """The largest optimistic estimate in a box: candidates, then a line along the gradient.
 
-Everything is in units of the std, as in `continuum`. value⁺(x) = 1 - Σ_i min(c(x), w_i(x)) (1 - y_i) with
+Everything is in units of the std, as in `passes.points`. value⁺(x) = 1 - Σ_i min(c(x), w_i(x)) (1 - y_i) with
 w_i = p_x(z_i)/Σ_j p_{x_j}(z_i) and the cut c = 1/sqrt(η α log t) is smooth but where a weight reaches the cut: there
 ∇w_i = w_i (z_i - x), ∇c = -c ∇(log η)/2 and ∇(log η) = -2 Σ_j T_j e^{-|x - x_j|²} (x - x_j) / η.
 
@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from randomist._types import Array
-from randomist.importance.continuum import Samples, exponents
 from randomist.importance.passes.layout import LOG_HUGE
+from randomist.importance.passes.points import Samples, exponents
 
 
 class Surface(NamedTuple):

@@ -12,9 +12,9 @@ import numpy as np
 
 from randomist._compiled import compiled
 from randomist._types import Array
-from randomist.importance.continuum import Samples, squared_distance
 from randomist.importance.passes import numba as passes
 from randomist.importance.passes.layout import FAR
+from randomist.importance.passes.points import Samples, squared_distance
 
 MOST_KEPT = 2**23  # ratios: 64 MiB
 BUFFER = 2**17  # ratios that are made at once where they are not kept

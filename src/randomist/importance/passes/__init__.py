@@ -1,6 +1,8 @@
-"""The hot loops behind one seam: what a history of columns calls, by backend.
+"""The hot loops behind one seam: all that histories call that is compiled.
 
-A backend is one module with the functions of `numba`, over arrays as `layout` describes them, and one line here.
+`numba` has the passes over columns, `points` those of a box at a fixed std, `scales` those of a box whose decisions
+carry their scale. Another backend for columns is one module with the functions of `numba`, over arrays as `layout`
+describes them, and one line here.
 """
 
 from __future__ import annotations

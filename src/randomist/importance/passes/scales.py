@@ -11,7 +11,7 @@ import numpy as np
 
 from randomist._compiled import compiled
 from randomist._types import Array
-from randomist.importance.continuum import log_add, squared_distance
+from randomist.importance.passes.points import log_add, squared_distance
 
 FAR = 30.0  # nats below the largest weight of a point: too little to matter
 
