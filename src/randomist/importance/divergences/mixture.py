@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from randomist.spaces import Finite
 
 ACCURATE = 1e-3  # a quadrature that is this close to what is known exactly needs no correction
-MOST_KEPT = 2**18  # ratios at nodes that are kept rather than computed again: 2 MiB
+MOST_KEPT = 2**23  # ratios at nodes that are kept rather than computed again: 64 MiB
 
 
 class Mixture(Divergence):

@@ -36,7 +36,7 @@ from randomist.importance.intervals.fixed import Bets
 LEVELS = 12  # a stake can be scaled by 2^0, ..., 2^-11
 NONE = LEVELS  # the level at which nothing is bet
 _EXPONENTS = np.arange(-9, 7)
-STAKES = 2.0**_EXPONENTS  # λ  (S,)
+STAKES: Array = np.exp2(_EXPONENTS.astype(np.float64))  # λ  (S,)
 _LARGEST_GAIN = 1e9  # λX is cut here, so that BLOCK factors stay in float64; cutting can only lower a lower bound
 CAP = _LARGEST_GAIN / STAKES[-1]
 _STEPS = 44  # halvings of [0, 1]
@@ -126,6 +126,61 @@ def mixed(log_wealth: Array) -> Array:
     weighted = log_wealth + log_prior(log_wealth.shape[1])
     top = weighted.max(axis=(1, 2))
     return np.asarray(top + np.log(np.exp(weighted - top[:, None, None]).sum(axis=(1, 2))))
+
+
+def least_product(gain: Array, gains: int, loss: Array, losses: Indices) -> tuple[Array, Array]:
+    """The least of log G(m) + log G'(1 - m) over m in [0, 1], for bets on own rows, all at level 0.
+
+    G bets on one variable, with Σ log(1 + λ X) in `gain`, over so many rows; G' on each of K others, as `loss` says.
+    The second array has the same for the best stakes, without the prior.  (S,), (), (K, S), (K,) -> (K,), (K,)
+    """
+    return _least_product(gain, float(gains), loss, losses.astype(np.float64), log_prior(1)[0], STAKES)
+
+
+@compiled
+def _own_evidence(growth: Array, rows: float, prior: Array, stakes: Array, m: float) -> tuple[float, float]:
+    """log of all money, and of the best stake's without the prior."""
+    top, best, total = -math.inf, -math.inf, 0.0
+    for s in range(len(stakes)):
+        wealth = growth[s] - rows * math.log1p(stakes[s] * m)
+        best = max(best, wealth)
+        wealth += prior[s]
+        if wealth > top:
+            total = total * math.exp(top - wealth) + 1.0
+            top = wealth
+        else:
+            total += math.exp(wealth - top)
+    return top + math.log(total), best
+
+
+@compiled
+def _least_product(
+    gain: Array, gains: float, loss: Array, losses: Array, prior: Array, stakes: Array
+) -> tuple[Array, Array]:
+    """By thirds: both logarithms are convex in m. The ends are looked at too, because the least may be there."""
+    least, best = np.full(len(loss), math.inf), np.zeros(len(loss))
+    for k in range(len(loss)):
+        low, high = 0.0, 1.0
+        for step in range(_STEPS):
+            if step == 0:
+                left, right = low, high
+            else:
+                left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
+            all_left, best_left = _own_evidence(gain, gains, prior, stakes, left)
+            other, best_other = _own_evidence(loss[k], losses[k], prior, stakes, 1.0 - left)
+            all_left, best_left = all_left + other, best_left + best_other
+            all_right, best_right = _own_evidence(gain, gains, prior, stakes, right)
+            other, best_other = _own_evidence(loss[k], losses[k], prior, stakes, 1.0 - right)
+            all_right, best_right = all_right + other, best_right + best_other
+            if all_left < least[k]:
+                least[k], best[k] = all_left, best_left
+            if all_right < least[k]:
+                least[k], best[k] = all_right, best_right
+            if step > 0 and all_left < all_right:
+                high = right
+            elif step > 0:
+                low = left
+    return least, best
 
 
 @compiled
