@@ -45,6 +45,10 @@ class CoverageWarning(UserWarning):
     """Policies about which the history says little: much of what they do has hardly been seen."""
 
 
+class ContradictionWarning(UserWarning):
+    """Bounds that contradict each other: payoffs drift, or likelihoods are not those of the policies."""
+
+
 class StateError(RandomistError, ValueError):
     """A saved state that does not describe a learner of this version."""
 

@@ -85,7 +85,7 @@ class Record:
     def restore(self, state: dict[str, Any]) -> None:
         """Undo `state` on an empty record."""
         if self.keep:
-            columns = (np.asarray(state[name]) for name in ("decisions", "mediators", "payoffs"))
-            self.extend(*columns, ids=state.get("ids"))  # 0.1.0 did not write them
+            decisions, mediators, payoffs = (np.asarray(state[name]) for name in ("decisions", "mediators", "payoffs"))
+            self.extend(decisions, mediators, payoffs, state.get("ids"))  # 0.1.0 did not write ids
         else:
             self._told = int(state["told"])

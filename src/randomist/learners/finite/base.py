@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from randomist.learners.base import Learner, Trial
 from randomist.spaces import Finite
 
 if TYPE_CHECKING:
+    from randomist.learners.finite.certainty import Certainty, Intervals
     from randomist.policies.episodes import Episode
 
 
@@ -122,6 +124,32 @@ class FiniteLearner(Learner):
     def estimates(self) -> Estimates:
         """What the history says about every decision now; `value` and `width` in the user's units.  (K,) each"""
         return self._scale.to_user(self._unit_estimates())
+
+    @cached_property
+    def certainty(self) -> Certainty:
+        """The bets behind `intervals` and `surviving`; a typed error where nothing can be said for sure."""
+        from randomist.learners.finite.certainty import Certainty
+
+        return Certainty(self)
+
+    def intervals(self, level: float = 0.95) -> Intervals:
+        """Low and high of every decision's mean payoff, in the user's units; all hold together, at every round at once.
+
+        With probability `level`, whatever the learner did and whenever one looks. Failed and pending trials count as
+        the worst for either side, clipped payoffs as clipped; rows of an absorbed log do not count.
+        """
+        return self.certainty.intervals(level)
+
+    def surviving(self, level: float = 0.95) -> Indices:
+        """The decisions that may still be best; with probability `level` the best one is always among them."""
+        return self.certainty.surviving(level)
+
+    def rounds_left(self, level: float = 0.95) -> float:
+        """An estimate of how many more rounds it takes until one decision survives: 0 where one does, inf if unknown.
+
+        It extends the evidence so far in a straight line.
+        """
+        return self.certainty.rounds_left(level)
 
     def recommend(self) -> int:
         """The decision with the best estimated value among those that the history knows, the first one of equals."""
