@@ -77,20 +77,26 @@ RULES = {
 
 
 @numba.njit
-def index_of(rule, T, S, SS, t, rng):
-    """From plays, sums and sums of squares of one decision, at round t."""
+def k_inf(mean, variance, level):
+    """Of an atom at 1 and one below the mean, of this variance: the stake where the derivative is 0 is known."""
+    if mean >= level or level >= 1:
+        return 0.0 if mean >= level else np.inf
+    at_one = variance / (variance + (1 - mean) ** 2) if variance > 1e-12 * (1 - mean) ** 2 else 0.0
+    gain = ((mean - at_one) / (1 - at_one) - level) / (1 - level)  # of the lower atom, below 0
+    stake = min(max((at_one + (1 - at_one) * gain) / gain, 0.0), 1.0)
+    return (1 - at_one) * math.log(1 - stake * gain) + (at_one * math.log(1 - stake) if at_one > 0 else 0.0)
+
+
+@numba.njit
+def index_of(rule, T, S, SS, t, rng, best):
+    """From plays, sums and sums of squares of one decision, at round t, and the best mean so far."""
     if T == 0:
         return 1.0 if rule == GREEDILY or (rule == RANDOMLY and rng.random() < 0.5) else np.inf
     term = 2 * math.log(t)
     if rule == UCB:
         return S / T + math.sqrt(term / T)
     if rule == REALISTICALLY:
-        if 0.3 * math.log(t) > T:
-            return 1e300 / T
-        room = math.log(1 + t / T)
-        variance = max(SS / T - (S / T) ** 2, 0)
-        caution = 0.1 + 0.9 * math.exp(-variance / 0.01**2)
-        return S / T + math.sqrt(0.7 * room * variance / T) + caution * room / T
+        return -T * k_inf(S / T, max(SS / T - (S / T) ** 2, 0), best) - math.log(T)
     value = 1 - (T - S) * min(1 / T, 1 / math.sqrt(T * term))
     if rule == RANDOMLY:
         value += rng.binomial(math.ceil(1.1 * T), 0.5) / T
@@ -106,7 +112,9 @@ def simulate(rule, sure, risky, rounds, rng):
     best, gap = (1, risky - sure) if risky > 0 else (0, 0.25)
     regret, total = np.empty(rounds), 0.0
     for t in range(1, rounds + 1):
-        one, other = index_of(rule, T[0], S[0], SS[0], t, rng), index_of(rule, T[1], S[1], SS[1], t, rng)
+        leading = max(S[0] / max(T[0], 1.0), S[1] / max(T[1], 1.0))
+        one = index_of(rule, T[0], S[0], SS[0], t, rng, leading)
+        other = index_of(rule, T[1], S[1], SS[1], t, rng, leading)
         x = int(other > one or (other == one and rng.random() < 0.5))
         drawn = rng.random()
         y = (sure if x == 0 else math.ceil(risky - drawn)) if risky > 0 else (drawn if x == 0 else 0.25)
@@ -128,7 +136,7 @@ def test_the_replica_decides_as_the_learner_does(rule, task):
     T, S, SS = np.zeros(2), np.zeros(2), np.zeros(2)
     for t, (x, y) in enumerate(zip(run.decisions.tolist(), run.payoffs.tolist(), strict=True), start=1):
         if T.all() and rule != RANDOMLY:
-            index = [index_of(rule, T[k], S[k], SS[k], t, rng) for k in range(2)]
+            index = [index_of(rule, T[k], S[k], SS[k], t, rng, (S / T).max()) for k in range(2)]
             assert index[x] >= max(index) - 1e-6, (t, index)
         T[x] += 1
         S[x] += y
@@ -138,7 +146,7 @@ def test_the_replica_decides_as_the_learner_does(rule, task):
         for id_, (x, z, y) in enumerate(zip(run.decisions.tolist(), run.mediators, run.payoffs.tolist(), strict=True)):
             chooser.adopt(rd.Trial(id_, x, z))
             chooser.tell(id_, y)
-        want = [index_of(GREEDILY, T[k], S[k], SS[k], rounds + 1, rng) for k in range(2)]
+        want = [index_of(GREEDILY, T[k], S[k], SS[k], rounds + 1, rng, 0.0) for k in range(2)]
         np.testing.assert_allclose(chooser.estimates().value, want, rtol=1e-9)
         np.testing.assert_allclose(chooser.estimates().effective_samples, T, rtol=1e-12)
         np.testing.assert_array_equal(chooser.bias(chooser.estimates()), 0)
