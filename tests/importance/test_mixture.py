@@ -70,3 +70,14 @@ def test_a_quadrature_that_does_not_reach_is_corrected():
     found = history(space, np.array([0, 5]), np.random.default_rng(0)).estimate(2.0)
     exact = np.log(5) - space.family.log_renyi([0], [1])[0, 0]
     np.testing.assert_allclose(found.log_effective_samples[0], exact, rtol=1e-9)
+
+
+def test_one_part_near_the_border_of_finiteness_does_not_spoil_the_rest():
+    """N(0, 1) against nine plays of N(0, .708²), whose d2 is almost infinite, and one of N(.5, 1), which covers it."""
+    space = rd.Finite(rd.Gaussian([0.0, 0.0, 0.5], [1.0, 0.708, 1.0]))
+    found = history(space, np.array([0, 9, 1]), np.random.default_rng(0)).estimate(2.0)
+    axis = np.linspace(-60, 60, 2_400_001)
+    log_density = space.family.log_density(None, axis)
+    log_sum = np.logaddexp(np.log(9) + log_density[1], log_density[2])
+    exact = 1.0 / (np.exp(2 * log_density[0] - log_sum).sum() * (axis[1] - axis[0]))
+    assert found.effective_samples[0] == pytest.approx(exact, rel=1e-3)

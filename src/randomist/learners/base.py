@@ -150,6 +150,8 @@ class Learner(ABC):
 
         `streams` gives each trial random numbers of its own: spawn keys of the learner's seed, one per trial.
         """
+        if streams is not None and len(streams) != n:
+            raise ParameterError(f"streams must have one spawn key per trial, {n} of them, got {len(streams)}")
         before, trials, searches = self._asking(), list[Trial](), list[dict[str, Any] | None]()
         try:
             for i in range(whole_number(n, "n")):

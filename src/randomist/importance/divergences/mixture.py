@@ -10,7 +10,9 @@ d2_j = d2(p_x || p_j) and the harmonic bound η_h = Σ_j T_j/d2_j, the Cauchy-Sc
     p_x/Φ_t <= G = (m/η_h²) Σ_j (T_j/d2_j²) p_x/p_j,    E_{p_x} G = m/η_h,
 
 so the integral is m/η_h times the mean of (p_x/Φ_t)/G, which lies in [0, 1], under the density in proportion to p_x G.
-That mean is a ratio of two sums over the nodes, and exactly 1 where one decision was played.
+That mean is a ratio of two sums over the nodes, and exactly 1 where one decision was played. A quadrature in one
+dimension needs no correction where it reaches: p_x/Φ_t is at most (m/T_j) p_x/p_j for each j, and if it lacks nothing
+of one of these, it lacks nothing of p_x/Φ_t.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from randomist.histories.columns import Columns
     from randomist.spaces import Finite
 
-ACCURATE = 1e-3  # a quadrature that is this close to what is known exactly needs no correction
+ACCURATE = 1e-2  # a quadrature that lacks no more than this of an integral needs no correction
 MOST_KEPT = 2**23  # ratios at nodes that are kept rather than computed again: 64 MiB
 
 
@@ -70,19 +72,37 @@ class Nodes:
         parts = 1 if family.discrete else 2  # over atoms every sum is exact
         self.sums = np.zeros((parts, K, L))  # Σ_j T_j p_j/p_k, and Σ_j (T_j/d2_j²) p_k/p_j
         self._terms: dict[int, Array] | None = {} if parts * K * K * L <= MOST_KEPT else None  # of one play each
+        self._unseen: dict[int, Array] = {}  # of d2(p_k || p_j), what the nodes of k lack, by j
+        self._counts, self._tail = np.zeros(K), np.full(K, np.inf)  # T_j; the least of unseen / T_j over all j
         self._era, self._applied = 0, 0
 
     def follow(self, columns: Columns) -> None:
         """Bring the sums up to date with the plays: those of the last era anew, those since one by one."""
         recent = columns.recent
         if self._era != recent[ERAS]:
-            self.sums[:] = 0.0
+            self.sums[:], self._counts[:], self._tail[:] = 0.0, 0.0, np.inf
             for source in np.flatnonzero(columns.plays[LAST_ERA]).tolist():
-                _add(self._term(source), self.sums, float(columns.plays[LAST_ERA, source]))
+                self._add(source, float(columns.plays[LAST_ERA, source]))
             self._era, self._applied = int(recent[ERAS]), 0
         for source in recent[FIRST + self._applied : FIRST + recent[SINCE]].tolist():
-            _add(self._term(source), self.sums, 1.0)
+            self._add(source, 1.0)
         self._applied = int(recent[SINCE])
+
+    def _add(self, source: int, times: float) -> None:
+        term = self._term(source)
+        _add(term, self.sums, times)
+        if self._quadrature and not self.family.discrete:
+            self._counts[source] += times
+            np.minimum(self._tail, self._unseen_of(source, term) / self._counts[source], out=self._tail)
+
+    def _unseen_of(self, source: int, term: Array) -> Array:
+        """E_{p_k}[p_k/p_j] is d2 exactly: what the nodes of every k lack of it.  (K,)"""
+        unseen = self._unseen.get(source)
+        if unseen is None:
+            divergence = np.exp(np.minimum(self._space.log_divergences_to(source), 690.0))
+            unseen = divergence * np.abs(1.0 - divergence * np.einsum("kl,kl->k", self.weights, term[1]))
+            self._unseen[source] = unseen
+        return unseen
 
     def effective_samples(self, harmonic: Array) -> Array:
         """m / d2(p_x || Φ_t).  (S,) -> (S,)"""
@@ -91,9 +111,7 @@ class Nodes:
             if self.family.discrete:
                 return 1.0 / inverse
             bound = np.einsum("kl,kl->k", self.weights, self.sums[1])  # of which the exact value is η_h
-            exact = self._quadrature & (
-                np.abs(bound - harmonic) <= ACCURATE * harmonic
-            )  # so they see all of p_x/Φ, too
+            exact = self._quadrature & (self._tail <= ACCURATE * inverse)  # p_x/Φ <= m p_x/(T_j p_j) for each j
             effective = np.where(exact, 1.0 / inverse, bound / (harmonic * inverse))
             return np.where((harmonic > 0) & (bound > 0) & (inverse > 0), effective, harmonic)
 
