@@ -3,7 +3,10 @@
 `python -m benchmarks.rivals [--rounds 5000] [--runs 200] [--seconds 60] [--folder DIR] [PROBLEM ...]` prints mean
 regret and its standard error. Each pair of a problem and a learner has at least `--runs` runs, doubled until the
 standard error is at most 4% of the mean or `--seconds` of CPU time are spent on the pair. What was run lies in DIR: a
-second call goes on.
+second call goes on. The whole table takes 300 s of CPU time.
+
+`python -m benchmarks.rivals --fractions` compares two ways to tell a Beta prior of payoffs between 0 and 1: as
+fractions of a win, as `ThompsonSampling` does, or as the toss of a coin (Agrawal and Goyal 2012).
 
 The loop is compiled. For the same seed it makes the decisions of the learners themselves (tests/learners/test_rivals).
 """
@@ -137,6 +140,36 @@ def regrets(name: str, problem: str, rounds: int, runs: int, seconds: float, fol
     return np.array(found)
 
 
+@numba.njit(cache=True)
+def _thompson(means: np.ndarray, rounds: int, coin: bool, rng: np.random.Generator) -> float:
+    """The regret of Thompson sampling on payoffs from Beta(2m, 2(1 - m)), as they are or as coins."""
+    K, lost = means.shape[0], 0.0
+    wins, losses = np.ones(K), np.ones(K)
+    for _ in range(rounds):
+        best, chosen = -1.0, 0
+        for k in range(K):
+            draw = rng.beta(wins[k], losses[k])
+            if draw > best:
+                best, chosen = draw, k
+        payoff = rng.beta(2.0 * means[chosen], 2.0 * (1.0 - means[chosen]))
+        if coin:
+            payoff = 1.0 if rng.random() < payoff else 0.0
+        wins[chosen] += payoff
+        losses[chosen] += 1.0 - payoff
+        lost += means.max() - means[chosen]
+    return lost
+
+
+def fractions(rounds: int, runs: int) -> None:
+    for problem in ("two: .5, .45", "two: .95, .9", "ten: .5, .45"):
+        means, cells = np.array(PROBLEMS[problem].means), []
+        for coin in (False, True):
+            generators = [np.random.default_rng([seed, coin, 31]) for seed in range(runs)]
+            found = np.array([_thompson(means, rounds, coin, rng) for rng in generators])
+            cells.append(f"{found.mean():.1f} ± {standard_error(found):.1f}, at most {found.max():.0f}")
+        print(f"{problem:14} fractions {cells[0]}; coins {cells[1]}", flush=True)
+
+
 def standard_error(found: np.ndarray) -> float:
     return float(found.std(ddof=1) / math.sqrt(len(found)))
 
@@ -148,7 +181,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--fractions", action="store_true")
     given = parser.parse_args()
+    if given.fractions:
+        fractions(given.rounds, given.runs)
+        return
     chosen = given.problems or list(PROBLEMS)
     if unknown := set(chosen) - set(PROBLEMS):
         parser.error(f"unknown problem {', '.join(sorted(unknown))}; there are {', '.join(PROBLEMS)}")
