@@ -192,6 +192,17 @@ def test_clipping_by_its_definition(space, tell, some):
     assert (clipped > 0) == some
 
 
+@pytest.mark.parametrize("mean", ["median-of-means", "clipped"])
+def test_a_range_that_grows_right_after_a_load(mean):
+    learner = play(rd.StochasticExperts(problems.CATEGORIES, mean=mean, payoff_range="running", seed=3), 40)
+    trial = learner.ask()
+    loaded = rd.load(learner.state())
+    for one in (learner, loaded):
+        one.tell(trial.id, 7.0)
+    for ours, theirs in zip(learner.estimates(), loaded.estimates(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
 def test_exponential_divergences_of_gaussians():
     """One narrower than the other has a bounded ratio, and an integral; all others have none."""
     family = rd.Gaussian([0.0, 0.4, 0.1], [1.0, 0.5, 1.0])

@@ -157,12 +157,11 @@ class StochasticExperts(FiniteLearner):
             )
 
     def _rescale(self, payoffs: Array) -> None:
-        self._begin(self._epoch)
-        self._add(self.record.decisions, self.record.mediators, payoffs)
+        self._epoch = -1  # so that the next estimate begins anew
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
-        self._epoch = -1  # so that the next estimate begins anew
+        self._epoch = -1
 
 
 def clip_level(width: Array) -> Array:
