@@ -49,6 +49,10 @@ class ContradictionWarning(UserWarning):
     """Bounds that contradict each other: payoffs drift, or likelihoods are not those of the policies."""
 
 
+class DriftWarning(UserWarning):
+    """Recent payoffs of a decision contradict its older ones: estimates from all of them are of a mixture of times."""
+
+
 class StateError(RandomistError, ValueError):
     """A saved state that does not describe a learner of this version."""
 

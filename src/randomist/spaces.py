@@ -29,7 +29,7 @@ class Finite:
     """K decisions 0..K-1: the members of one family, or of a list of families, one after the other.
 
     `loggers` are policies that are no decisions, by name: they drew rows of a log that a learner is to `absorb`. Each
-    is a family of one member.
+    is a family of one member. `names` says what the decisions are called, in tables and on dashboards.
 
     >>> Finite(Gaussian(mean=[0, 1, 2], std=0.5)).size
     3
@@ -38,8 +38,16 @@ class Finite:
     family: Family  # the decisions' members, and after them one of each logger
     size: int = field(init=False)
     loggers: tuple[str, ...] = field(init=False)
+    names: tuple[str, ...] = field(init=False)  # of the decisions, or none
+    added: int = field(init=False)  # how many of the decisions joined while a learner ran, the last ones
 
-    def __init__(self, family: Family | Sequence[Family], *, loggers: Mapping[str, Family] | None = None) -> None:
+    def __init__(
+        self,
+        family: Family | Sequence[Family],
+        *,
+        loggers: Mapping[str, Family] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
         if not isinstance(family, Family):
             if not isinstance(family, Sequence) or not all(isinstance(part, Family) for part in family):
                 raise ParameterError(f"a Finite space is made of a family or a list of families, got {family!r}")
@@ -56,28 +64,53 @@ class Finite:
             if not isinstance(name, str) or not isinstance(part, Family) or part.members != 1:
                 raise ParameterError(f"a logger is a name and a family of one member, got {name!r}: {part!r}")
         joined = Mixed((family, *others.values())).simplified() if others else family
-        self._set(joined, family.members, tuple(others))
+        self._set(joined, family.members, tuple(others), names)
 
-    def _set(self, family: Family, size: int, loggers: tuple[str, ...] = ()) -> None:
-        for name, value in (("family", family), ("size", size), ("loggers", loggers)):
+    def _set(
+        self, family: Family, size: int, loggers: tuple[str, ...], names: Sequence[str] | None, added: int = 0
+    ) -> None:
+        called = _names(names, size)
+        for name, value in (
+            *(("family", family), ("size", size), ("loggers", loggers)),
+            *(("names", called), ("added", added)),
+        ):
             object.__setattr__(self, name, value)
 
     @classmethod
-    def _of(cls, family: Family, loggers: Sequence[str]) -> Finite:
+    def _of(
+        cls, family: Family, loggers: Sequence[str] = (), names: Sequence[str] | None = None, added: int = 0
+    ) -> Finite:
         """The members of a family, the last ones of which are loggers."""
-        names = tuple(loggers)
-        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        others = tuple(loggers)
+        if not all(isinstance(name, str) for name in others) or len(set(others)) < len(others):
             raise ParameterError(f"loggers must be different names, got {loggers!r}")
         assert family.members is not None
-        if family.members <= len(names):
+        if family.members <= len(others):
             raise EmptySpaceError("a Finite space needs at least one decision besides the loggers")
         space = object.__new__(cls)
-        space._set(family, family.members - len(names), names)
+        space._set(family, family.members - len(others), others, names, added)
         return space
+
+    def with_member(self, member: Any, name: str | None = None) -> Finite:
+        """Another space with one more decision: a family of one member, or None in a space of likelihoods."""
+        if self.loggers:
+            raise ParameterError(
+                f"a space with loggers ({', '.join(self.loggers)}) takes no further decisions; make a new learner of "
+                "all of them"
+            )
+        names = None
+        if self.names or name is not None:
+            names = [*(self.names or map(str, range(self.size))), str(self.size) if name is None else name]
+        return self._of(self.family.joined(member), (), names, self.added + 1)
 
     @classmethod
     def likelihoods(
-        cls, count: int, *, loggers: Sequence[str] = (), log_divergences: ArrayLike | None = None
+        cls,
+        count: int,
+        *,
+        loggers: Sequence[str] = (),
+        log_divergences: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
     ) -> Finite:
         """K policies whose mediators the environment produces: `tell` takes the log-likelihood under each of them.
 
@@ -89,7 +122,7 @@ class Finite:
             raise ParameterError(f"loggers must be a list of names, got {loggers!r}")
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
             raise EmptySpaceError(f"likelihoods needs a whole number >= 1 of policies, got {count!r}")
-        return cls._of(Likelihoods(int(count) + len(loggers), log_divergences), loggers)
+        return cls._of(Likelihoods(int(count) + len(loggers), log_divergences), loggers, names)
 
     @classmethod
     def policies(
@@ -101,6 +134,7 @@ class Finite:
         discount: float = 1.0,
         horizon: int | None = None,
         average: bool = False,
+        names: Sequence[str] | None = None,
     ) -> Finite:
         """Noisy policies over trajectories: `tell_episode(trial, episode)` computes likelihoods and payoff.
 
@@ -113,10 +147,18 @@ class Finite:
 
         others = dict(loggers or {})
         family = Policies((*policies, *others.values()), weights, discount, horizon, average)
-        return cls._of(family, tuple(others))
+        return cls._of(family, tuple(others), names)
 
     @classmethod
-    def grid(cls, family: Gaussian, low: ArrayLike, high: ArrayLike, points: int | Sequence[int]) -> Finite:
+    def grid(
+        cls,
+        family: Gaussian,
+        low: ArrayLike,
+        high: ArrayLike,
+        points: int | Sequence[int],
+        *,
+        names: Sequence[str] | None = None,
+    ) -> Finite:
         """`points` decisions per dimension, evenly spaced from `low` to `high`, ends included."""
         box = Box(family, low, high)
         lows, highs = np.atleast_1d(box.low), np.atleast_1d(box.high)
@@ -127,7 +169,7 @@ class Finite:
             raise EmptySpaceError(f"points must be whole numbers >= 1, got {points}")
         axes = [np.linspace(lo, hi, n) for lo, hi, n in zip(lows, highs, counts, strict=True)]
         mesh = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)  # (K, d)
-        return cls(family.at(mesh.reshape(-1, *family.shape)))
+        return cls(family.at(mesh.reshape(-1, *family.shape)), names=names)
 
     @property
     def points(self) -> Array | None:
@@ -158,22 +200,29 @@ class Finite:
         return np.flatnonzero(np.concatenate([np.isinf(row).any(axis=1) for row in rows]))
 
     def history(
-        self, divergence: type[Divergence], estimator: Estimator, *, nodes: bool = False
+        self,
+        divergence: type[Divergence],
+        estimator: Estimator,
+        *,
+        nodes: bool = False,
+        window: int | None = None,
+        discount: float | None = None,
     ) -> FiniteHistory | PerDecisionHistory:
-        """An empty history of this space; with `nodes`, biases can be integrated."""
+        """An empty history of this space; with `nodes`, biases can be integrated; a `window` or `discount` forgets."""
         from randomist.histories.finite import FiniteHistory
         from randomist.histories.per_decision import PerDecisionHistory
 
         kind = FiniteHistory if self.family.weighted_steps is None else PerDecisionHistory
-        return kind(self, divergence, estimator, nodes=nodes)
+        return kind(self, divergence, estimator, nodes=nodes, window=window, discount=discount)
 
     def of_whole_trajectories(self) -> Finite:
         """The same policies, each trajectory weighted as a whole."""
-        return self._of(self.family.whole(), self.loggers)
+        return self._of(self.family.whole(), self.loggers, self.names, self.added)
 
     def state(self) -> dict[str, Any]:
         state: dict[str, Any] = {"kind": "Finite", "family": self.family.state()}
-        return state | ({"loggers": list(self.loggers)} if self.loggers else {})
+        entries = {"loggers": list(self.loggers), "names": list(self.names), "added": self.added}
+        return state | {name: entry for name, entry in entries.items() if entry}
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,6 +289,20 @@ class Box:
         return {"kind": "Box", "family": self.family.state(), "low": self.low, "high": self.high}
 
 
+def _names(names: Any, size: int) -> tuple[str, ...]:
+    """Different names for all decisions, or none."""
+    if names is None or (isinstance(names, Sequence) and not isinstance(names, str) and not len(names)):
+        return ()
+    if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise ParameterError(f"names must be a list of texts, one per decision, got {names!r:.80}")
+    if len(names) != size:
+        raise ShapeError(f"names must be {size}, one per decision, got {len(names)}: {', '.join(names)[:80]}")
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ParameterError(f"names must differ, and {twice!r} is there twice")
+    return tuple(names)
+
+
 def _bound(value: ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
     """One side of a box, spread over its dimensions."""
     array = finite_array(value, name)
@@ -257,7 +320,9 @@ def space_from_state(state: dict[str, Any]) -> Space:
     try:
         kind, family = state["kind"], family_from_state(state["family"])
         if kind == "Finite":
-            return Finite._of(family, state["loggers"]) if "loggers" in state else Finite(family)
+            if family.members is None:
+                return Finite(family)  # which refuses it
+            return Finite._of(family, state.get("loggers", ()), state.get("names"), int(state.get("added", 0)))
         if kind == "Box":
             return Box(family, state["low"], state["high"])
     except (KeyError, TypeError) as error:

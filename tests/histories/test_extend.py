@@ -72,6 +72,7 @@ def adopted(learner, decisions, mediators):
     return trials
 
 
+@pytest.mark.filterwarnings("ignore::randomist.errors.DriftWarning")
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("name", problems.DRAWN)

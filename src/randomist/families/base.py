@@ -78,6 +78,17 @@ class Family(ABC):
         draws = np.stack([self.sample(None, rng) for _ in range(NODES)], axis=1)
         return draws, np.full((self.members, NODES), 1.0 / NODES)
 
+    def joined(self, member: Any) -> Family:
+        """The members of this family and one more, which is a family of one member."""
+        from randomist.families.mixed import Mixed  # which knows all kinds
+
+        if not isinstance(member, Family) or member.members != 1 or not member.drawn:
+            raise ParameterError(
+                f"a new member is a family of one member whose mediators are drawn, such as Gaussian([0.5], 1), got "
+                f"{member!r:.80}"
+            )
+        return Mixed((self, member)).simplified()
+
     # Of policies over trajectories only.
 
     def step_divergences(self, mediator: Any) -> Array:

@@ -78,6 +78,19 @@ class Likelihoods(Family):
             )
         return self.log_divergences[np.ix_(self.indices(decisions), self.indices(others))]
 
+    def joined(self, member: Any) -> Likelihoods:
+        """One more policy, whose divergences are not known and count as infinite where others are known."""
+        if member is not None:
+            raise ParameterError(
+                f"a policy that is known by its likelihoods has no member to add, got {member!r:.80}; give its "
+                "log_likelihoods of what was told so far, or nothing to begin from scratch"
+            )
+        if self.log_divergences is None:
+            return Likelihoods(self.count + 1)
+        divergences = np.full((self.count + 1, self.count + 1), np.inf)
+        divergences[:-1, :-1], divergences[-1, -1] = self.log_divergences, 0.0
+        return Likelihoods(self.count + 1, divergences)
+
     def observe(self, decision: int, payoff: Any, log_likelihoods: ArrayLike | None) -> tuple[Any, Array]:
         """What `tell` says of a trial of `decision`: its payoff, and its mediator."""
         return payoff, self.checked(decision, log_likelihoods)

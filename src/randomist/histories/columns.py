@@ -193,7 +193,10 @@ class Columns:
 
     # Sums.
 
-    def table(self, eta: Array, term: float, told: int) -> Array:
+    def settle(self) -> None:
+        """Bring the plays up to date, where they are not counted as they come."""
+
+    def table(self, eta: Array, term: float, told: float) -> Array:
         """Everything that an estimate is made of, by one pass over (S, t): the rows of `passes`.  (7, S)"""
         first = self.stored if self.keyed is None or self.keyed.repeats or self.stored.used else self.keyed
         table: Array = self.passes.estimate(

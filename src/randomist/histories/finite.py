@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from randomist._types import Array, Indices
-from randomist.errors import MediatorError
+from randomist.errors import MediatorError, ParameterError
 from randomist.histories.columns import Columns, block_size
 from randomist.histories.estimates import Estimates
+from randomist.histories.window import Window, span
 from randomist.importance.bounds import confidence_term
 from randomist.importance.divergences import Divergence
 from randomist.importance.divergences.mixture import Mixture, Nodes
@@ -32,7 +33,8 @@ class FiniteHistory:
     """Told samples of a finite set, and the estimate of every decision from all of them.
 
     A sample comes from a source: a decision, or one of the space's loggers. Samples of a discrete family, and those
-    known by their likelihoods alone, are counted; all others are stored one by one.
+    known by their likelihoods alone, are counted; all others are stored one by one. With a `window`, or a `discount` by
+    which older samples count less, only the last ones are kept.
     """
 
     def __init__(
@@ -43,14 +45,22 @@ class FiniteHistory:
         *,
         nodes: bool = False,
         size: int | None = None,
+        window: int | None = None,
+        discount: float | None = None,
     ) -> None:
         self.space, self.estimator = space, estimator
+        self.span = span(window, discount)  # how many samples count; None for all
         self.divergence = divergence(space)
+        if self.span is not None and divergence.stepwise:
+            raise ParameterError(
+                f"divergence={divergence.name!r} keeps sums over all visited states, and forgets none of them; take "
+                "divergence='empirical' with a window or a discount"
+            )
         self.nodes = self._nodes(nodes)  # for biases, as integrals
-        self.columns = Columns(space.sources, size or block_size(space.sources), by_payoff=not estimator.of_sums)
+        self.columns = self._columns(size or block_size(space.sources), discount)
         self.eta = np.zeros((2, space.sources))  # the harmonic bound: η and log η
         self.eta[layout.LOG_ETA] = -np.inf
-        self.counted = space.family.discrete or not space.family.drawn
+        self.counted = self.span is None and (space.family.discrete or not space.family.drawn)
         self._seen: dict[Any, Array] = {}  # log-densities of a discrete family's mediators
         self._divergences: dict[int, Array] = {}  # D2 of every source to a played one, computed when it is first played
         self._told = 0
@@ -59,8 +69,14 @@ class FiniteHistory:
         return self._told
 
     @property
+    def samples(self) -> float:
+        """m: what the samples that count are worth; all that were told, unless older ones are forgotten."""
+        return self.columns.samples if isinstance(self.columns, Window) else self._told
+
+    @property
     def plays(self) -> Indices:
         """T of every source.  (S,)"""
+        self.columns.settle()
         plays: Indices = self.columns.plays[layout.NOW]
         return plays
 
@@ -74,17 +90,37 @@ class FiniteHistory:
         if self.divergence.stepwise:
             self.divergence.observe(source, mediator)
 
-    def extend(self, sources: Indices, mediators: NDArray[Any], payoffs: Array, factor: float = 1.0) -> None:
-        """Many samples in the order in which they were told: the same as one by one, without a loop where possible."""
+    def check(self, sources: Indices, mediators: NDArray[Any]) -> None:
+        """Refuse mediators that cannot have come from their sources."""
         if self.counted:
-            entries = mediators.tolist() if mediators.ndim == 1 else mediators
-            for source, mediator in zip(sources.tolist(), entries, strict=True):
-                self._log_density(source, mediator)  # raises before anything has changed
-            for source, mediator, payoff in zip(sources.tolist(), entries, payoffs.tolist(), strict=True):
+            for source, mediator in zip(sources.tolist(), _entries(mediators), strict=True):
+                self._log_density(source, mediator)
+        else:
+            for chunk in _chunks(sources, mediators):
+                self._log_densities(*chunk)
+
+    def extend(
+        self,
+        sources: Indices,
+        mediators: NDArray[Any],
+        payoffs: Array,
+        factor: float = 1.0,
+        *,
+        checked: bool = False,
+    ) -> None:
+        """Many samples in the order in which they were told: the same as one by one, without a loop where possible.
+
+        They are checked before anything changes, unless they have been.
+        """
+        if not checked:
+            self.check(sources, mediators)
+        if self.counted:
+            for source, mediator, payoff in zip(sources.tolist(), _entries(mediators), payoffs.tolist(), strict=True):
                 self.append(source, mediator, payoff)
             return
-        for chunk in _chunks(sources, mediators):
-            self._log_densities(*chunk)  # raises before anything has changed
+        if isinstance(self.columns, Window):
+            self._remember(self.columns, sources, mediators, payoffs)
+            return
         played, rows = np.unique(sources, return_inverse=True)
         if len(sources):
             log_divergences = np.array([self._divergence(source) for source in played.tolist()])
@@ -108,9 +144,13 @@ class FiniteHistory:
 
     def estimate(self, confidence: float) -> Estimates:
         """With the threshold and the width of round t = m + 1 (Sec. 4, App. C), on the [0, 1] scale.  (K,) each"""
-        term = confidence_term(self._told, confidence)
+        samples = self.samples
+        term = confidence_term(samples, confidence)
+        self.columns.settle()
+        if self.span is not None:
+            self._count_effective()
         eta = self.divergence.effective_samples(self.columns, self.eta) if self._told else self.eta
-        table = self.columns.table(eta, term, self._told)
+        table = self.columns.table(eta, term, samples)
         estimator = self.estimator
         if not estimator.of_sums:
             table[layout.VALUE] = self._gains(table[layout.CUT])
@@ -128,7 +168,7 @@ class FiniteHistory:
         The delta method for a ratio of means (Owen 2013, Sec. 9.2).
         """
         S, K = self.space.sources, self.space.size
-        cut = np.minimum(estimates.threshold / max(self._told, 1), 1e150)
+        cut = np.minimum(estimates.threshold / max(self.samples, 1), 1e150)
         ww, wwy, wwyy = self.columns.moments(np.append(cut, np.full(S - K, 1e150)) if S > K else cut)[:, :K]
         squared = np.maximum(wwyy - mean * (2 * wwy - mean * ww), 0.0)
         return SelfNormalised().combine(np.sqrt(squared), estimates.coverage)
@@ -138,13 +178,14 @@ class FiniteHistory:
     def payoff_distributions(self, rows: Indices, estimates: Estimates) -> tuple[Array, Array]:
         """The payoffs of all samples, weighted for some decisions: weights and sums by bins.  (n,) -> (n, BINS) each"""
         cut = np.full(self.space.sources, 1e150)
-        cut[: self.space.size] = np.minimum(estimates.threshold / max(self._told, 1), 1e150)
+        cut[: self.space.size] = np.minimum(estimates.threshold / max(self.samples, 1), 1e150)
         return self.columns.histograms(rows, cut)
 
     def truncated_mass(self, threshold: Array) -> Array:
         """What truncation at M may take away from a value, integrated.  (K,) -> (K,)"""
         assert self.nodes is not None
-        return self.nodes.truncated_mass(threshold, self.columns, self._told)
+        self.columns.settle()
+        return self.nodes.truncated_mass(threshold, self.columns, self.samples)
 
     def _gains(self, cut: Array) -> Array:
         """Σ_i of what each sample adds, for an estimator that is no function of the truncated sums.  (S,) -> (S,)"""
@@ -159,17 +200,23 @@ class FiniteHistory:
     def rescale(self, factor: float, shift: float, payoffs: Array | None) -> None:
         """Payoffs y become factor y + shift; those that are recorded are given anew."""
         self.columns.rescale(factor, shift)
-        if payoffs is not None and not self.counted:
+        if payoffs is not None and not self.counted and len(payoffs):
             self.columns.replace_payoffs(payoffs)
 
     # Save and load.
 
     def state(self) -> dict[str, Any]:
         """What the record does not say: plays, counted samples, and the harmonic bound, whose sums have an order."""
+        if self.span is not None:
+            return {"told": self._told}
         return {"columns": self.columns.state(), "eta": self.eta.copy()} | self.divergence.state()
 
     def restore(self, state: dict[str, Any], sources: Indices, mediators: NDArray[Any], payoffs: Array) -> None:
         """Undo `state` on an empty history, with the samples of the record: bit for bit, in one pass."""
+        if isinstance(self.columns, Window):
+            self._told = int(state["told"]) - len(sources)
+            self._remember(self.columns, sources, mediators, payoffs)
+            return
         if "columns" not in state:
             state = _of_format_1(self, state, sources)
         self.columns.restore(state["columns"])
@@ -183,6 +230,31 @@ class FiniteHistory:
         self._told = int(self.plays.sum())
 
     # Inside.
+
+    def _columns(self, size: int, discount: float | None) -> Columns:
+        by_payoff = not self.estimator.of_sums
+        if self.span is None:
+            return Columns(self.space.sources, size, by_payoff)
+        return Window(self.space.sources, min(size, self.span), by_payoff, span=self.span, discount=discount)
+
+    def _remember(self, columns: Window, sources: Indices, mediators: NDArray[Any], payoffs: Array) -> None:
+        """Many samples enter a window, of which the last ones stay; those before need not be looked at."""
+        self._told += len(sources)
+        if len(sources) >= columns.span:
+            shift = columns.refill(self._told)
+            sources, mediators, payoffs = (
+                np.roll(entries[len(entries) - columns.span :], shift, axis=0)
+                for entries in (sources, mediators, payoffs)
+            )
+        self._write(sources, mediators, payoffs)
+        columns.told = self._told
+
+    def _count_effective(self) -> None:
+        """η from the plays that count."""
+        self.eta[:] = [[0.0], [-np.inf]]
+        plays = self.plays
+        for source in np.flatnonzero(plays).tolist():
+            self.columns.passes.add_effective(self.eta, self._divergence(source), float(plays[source]))
 
     def _nodes(self, wanted: bool) -> Nodes | None:
         if isinstance(self.divergence, Mixture):
@@ -234,6 +306,10 @@ class FiniteHistory:
         if wrong.size:
             self._log_density(int(sources[wrong[0]]), mediators[wrong[0]])  # which refuses it
         return log_density
+
+
+def _entries(mediators: NDArray[Any]) -> Any:
+    return mediators.tolist() if mediators.ndim == 1 else mediators
 
 
 def _chunks(sources: Indices, mediators: NDArray[Any]) -> list[tuple[Indices, NDArray[Any]]]:

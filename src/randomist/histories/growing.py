@@ -33,6 +33,12 @@ class Growing:
             grown[: self.used] = self.rows
             self.array = grown
 
+    def keep(self, last: int) -> None:
+        """Forget all but the last rows; who has seen the others keeps what was seen."""
+        kept = np.empty((2 * last + 65, *self.array.shape[1:]), self.array.dtype)
+        kept[:last] = self.rows[self.used - last :]
+        self.array, self.used = kept, last
+
     @property
     def rows(self) -> NDArray[Any]:
         return self.array[: self.used]

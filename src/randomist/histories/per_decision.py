@@ -35,8 +35,20 @@ class PerDecisionHistory:
     """
 
     def __init__(
-        self, space: Finite, divergence: type[Divergence], estimator: Estimator, *, nodes: bool = False
+        self,
+        space: Finite,
+        divergence: type[Divergence],
+        estimator: Estimator,
+        *,
+        nodes: bool = False,
+        window: int | None = None,
+        discount: float | None = None,
     ) -> None:
+        if window is not None or discount is not None:
+            raise ParameterError(
+                "per-decision weights have no window and no discount of samples; take weights='trajectory' with them, "
+                "or leave both at None"
+            )
         if not estimator.of_sums:
             raise ParameterError(
                 f"the {estimator.name} estimator is no sum over steps; take another one, or weights='trajectory'"
@@ -56,6 +68,10 @@ class PerDecisionHistory:
     def __len__(self) -> int:
         return len(self.steps[0])
 
+    @property
+    def samples(self) -> float:
+        return self.steps[0].samples
+
     def append(self, source: int, mediator: Any, payoff: float, factor: float = 1.0) -> None:
         """A trajectory: step h earned factor g_h r_h, and c_h of what the map to [0, 1] adds.  O(H K)
 
@@ -66,7 +82,18 @@ class PerDecisionHistory:
         for step, row, y in zip(self.steps, mediator[:, :-1], earned.tolist(), strict=True):
             step.append(source, row, y)
 
-    def extend(self, sources: Indices, mediators: NDArray[Any], payoffs: Array, factor: float = 1.0) -> None:
+    def check(self, sources: Indices, mediators: NDArray[Any]) -> None:
+        """Nothing: a trajectory is checked when it is told."""
+
+    def extend(
+        self,
+        sources: Indices,
+        mediators: NDArray[Any],
+        payoffs: Array,
+        factor: float = 1.0,
+        *,
+        checked: bool = False,
+    ) -> None:
         for source, mediator, payoff in zip(sources.tolist(), mediators, payoffs.tolist(), strict=True):
             self.append(source, mediator, payoff, factor)
 

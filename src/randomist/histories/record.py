@@ -11,11 +11,14 @@ from randomist._types import Array, Indices
 from randomist.errors import ParameterError
 from randomist.histories.growing import Growing
 
+COLUMNS = ("decisions", "mediators", "payoffs", "ids")
+
 
 class Record:
     """Decisions, mediators and payoffs (in the user's units) as they were told: append-only, with read-only views.
 
-    Rows are in the order of tells; `ids` are those of the trials, which count the asks. With `keep=False` they are counted and forgotten.
+    Rows are in the order of tells; `ids` are those of the trials, which count the asks. With `keep=False` they are
+    counted and forgotten, or, where `last` says how many, all but the last ones are.
     """
 
     def __init__(
@@ -25,8 +28,9 @@ class Record:
         dtypes: tuple[DTypeLike, DTypeLike],
         *,
         keep: bool = True,
+        last: int | None = None,
     ) -> None:
-        self.keep = keep
+        self.keep, self.last = keep or last is not None, None if keep else last
         self._told = 0
         self._decisions = Growing(*decision_shape, dtype=dtypes[0])
         self._mediators = Growing(*mediator_shape, dtype=dtypes[1])
@@ -39,6 +43,8 @@ class Record:
             self._decisions.append(decision)
             self._mediators.append(mediator)
             self._payoffs.append(payoff)
+            if self.last is not None:
+                self._forget(self.last)
         self._told += 1
 
     def extend(
@@ -49,6 +55,8 @@ class Record:
             self._decisions.extend(decisions)
             self._mediators.extend(mediators)
             self._payoffs.extend(payoffs)
+            if self.last is not None:
+                self._forget(self.last)
         self._told += len(payoffs)
 
     def __len__(self) -> int:
@@ -70,22 +78,29 @@ class Record:
     def ids(self) -> Indices:
         return self._view(self._ids)
 
-    def _view(self, column: Growing) -> NDArray[Any]:
-        if not self.keep:
-            raise ParameterError("a learner with keep_record=False forgets what it was told; leave it at True to look")
-        view = column.rows
-        view.flags.writeable = False
-        return view
-
     def state(self) -> dict[str, Any]:
         if not self.keep:
             return {"told": self._told}
-        return {name: getattr(self, name).copy() for name in ("decisions", "mediators", "payoffs", "ids")}
+        rows = {name: getattr(self, name).copy() for name in COLUMNS}
+        return rows if self.last is None else rows | {"told": self._told}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Undo `state` on an empty record."""
         if self.keep:
-            decisions, mediators, payoffs = (np.asarray(state[name]) for name in ("decisions", "mediators", "payoffs"))
+            decisions, mediators, payoffs = (np.asarray(state[name]) for name in COLUMNS[:3])
             self.extend(decisions, mediators, payoffs, state.get("ids"))  # 0.1.0 did not write ids
-        else:
+        if not self.keep or self.last is not None:
             self._told = int(state["told"])
+
+    def _view(self, column: Growing) -> NDArray[Any]:
+        if not self.keep:
+            raise ParameterError("a learner with keep_record=False forgets what it was told; leave it at True to look")
+        view = column.rows if self.last is None else column.rows[-self.last :]
+        view.flags.writeable = False
+        return view
+
+    def _forget(self, last: int) -> None:
+        """All but the last rows, now and then, so that an append costs O(1) on average."""
+        for column in (self._decisions, self._mediators, self._payoffs, self._ids):
+            if column.used > 2 * last + 64:
+                column.keep(last)

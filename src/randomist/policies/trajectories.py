@@ -97,6 +97,13 @@ class Policies(Likelihoods):
         pairs = tuple(zip(self.policies, self.parameters, strict=True))
         return Policies(pairs, "trajectory", self.discount, self.horizon, self.average)
 
+    def joined(self, member: Any) -> Policies:
+        """Refused: of a trajectory that was told, only its likelihoods are kept."""
+        raise ParameterError(
+            "a policy cannot be added while a learner runs: of the trajectories told so far only likelihoods are kept, "
+            "which say nothing about a new policy; make a new learner of all policies"
+        )
+
     # An episode as it is told.
 
     def observe(self, decision: int, payoff: Any, log_likelihoods: ArrayLike | None) -> tuple[Any, Array]:

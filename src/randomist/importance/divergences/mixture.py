@@ -75,15 +75,18 @@ class Nodes:
         self._unseen: dict[int, Array] = {}  # of d2(p_k || p_j), what the nodes of k lack, by j
         self._counts, self._tail = np.zeros(K), np.full(K, np.inf)  # T_j; the least of unseen / T_j over all j
         self._era, self._applied = 0, 0
+        self._as_of = np.zeros(K)  # plays as of that era
 
     def follow(self, columns: Columns) -> None:
         """Bring the sums up to date with the plays: those of the last era anew, those since one by one."""
         recent = columns.recent
         if self._era != recent[ERAS]:
-            self.sums[:], self._counts[:], self._tail[:] = 0.0, 0.0, np.inf
-            for source in np.flatnonzero(columns.plays[LAST_ERA]).tolist():
-                self._add(source, float(columns.plays[LAST_ERA, source]))
-            self._era, self._applied = int(recent[ERAS]), 0
+            counts = columns.plays[LAST_ERA]
+            if self._applied or not np.array_equal(counts, self._as_of):
+                self.sums[:], self._counts[:], self._tail[:] = 0.0, 0.0, np.inf
+                for source in np.flatnonzero(counts).tolist():
+                    self._add(source, float(counts[source]))
+            self._era, self._applied, self._as_of = int(recent[ERAS]), 0, counts.copy()
         for source in recent[FIRST + self._applied : FIRST + recent[SINCE]].tolist():
             self._add(source, 1.0)
         self._applied = int(recent[SINCE])
@@ -115,7 +118,7 @@ class Nodes:
             effective = np.where(exact, 1.0 / inverse, bound / (harmonic * inverse))
             return np.where((harmonic > 0) & (bound > 0) & (inverse > 0), effective, harmonic)
 
-    def truncated_mass(self, threshold: Array, columns: Columns, told: int) -> Array:
+    def truncated_mass(self, threshold: Array, columns: Columns, told: float) -> Array:
         """E_{p_x}[(1 - M Φ_t/p_x)_+]: what min(M, ω) lacks of 1, and the most that TMIS can lack of J.  (K,) -> (K,)"""
         self.follow(columns)
         mass: Array = _truncated_mass(self.weights, self.sums[0], threshold, told)
@@ -167,7 +170,7 @@ def _inverse_sums(weights: Array, mixture: Array) -> Array:
 
 
 @compiled
-def _truncated_mass(weights: Array, mixture: Array, threshold: Array, told: int) -> Array:
+def _truncated_mass(weights: Array, mixture: Array, threshold: Array, told: float) -> Array:
     out = np.ones(threshold.shape[0])
     for k in range(threshold.shape[0]):
         if threshold[k] == math.inf:
