@@ -105,6 +105,7 @@ class Learner(ABC):
             family.shape,
             (np.int64 if finite else float, family.dtype),
             keep=self._keeps_record(),
+            last=self._remembered(),
         )
         self._scale = PayoffScale(self.payoff_range, self.out_of_range)
         self.failures: dict[int, str] = {}  # why each failed trial failed
@@ -371,6 +372,10 @@ class Learner(ABC):
     def _keeps_record(self) -> bool:
         """Whether decisions, mediators and payoffs are kept as they were told, or only what they sum up to."""
         return True
+
+    def _remembered(self) -> int | None:
+        """How many of the last trials are kept even where the record is not."""
+        return None
 
     def _widen(self, low: float, high: float) -> None:
         """Let the running range include these payoffs, and map anew what was told."""

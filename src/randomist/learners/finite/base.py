@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from randomist._types import Array, Indices
-from randomist.errors import NoDataError, ParameterError, ShapeError, StateError
+from randomist.errors import NoDataError, ParameterError, ShapeError
 from randomist.families.likelihoods import Likelihoods
 from randomist.histories.estimates import Estimates
 from randomist.importance.perturbation import choose
 from randomist.learners.base import Learner, Trial
+from randomist.learners.finite.changing import added, apart, decision_number
 from randomist.spaces import Finite
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class FiniteLearner(Learner):
                 "such as MCMCRandomist, or lay a grid with Finite.grid(family, low, high, points)"
             )
         super().__post_init__()
+        self._retired: set[int] = set()
+        self._alone: set[int] = set()  # those that share no likelihoods with others
         odd = isinstance(self.first, bool) or np.ndim(self.first) or self.first not in range(self.space.size)
         if self.first is not None and odd:
             raise ParameterError(f"first must be a decision in 0..{self.space.size - 1}, got {self.first!r}")
@@ -79,6 +82,8 @@ class FiniteLearner(Learner):
         if not self._drawn:
             assert isinstance(self.space.family, Likelihoods)
             payoff, mediator = self.space.family.observe(ticket.decision, payoff, log_likelihoods)
+            if self._alone:
+                mediator = apart(mediator, ticket.decision, self._alone)
         elif log_likelihoods is not None:
             raise ParameterError(
                 "log_likelihoods are told in a space of likelihoods, Finite.likelihoods(K); here the family knows them"
@@ -100,13 +105,17 @@ class FiniteLearner(Learner):
     def tell_all(self, trials: Sequence[Trial | int], payoffs: Sequence[float]) -> None:
         """Many trials told at once, in this order: the same as one by one, in one pass where mediators are drawn."""
         tickets, told = self._checked_tells(trials, payoffs)
-        if not (self._drawn and tickets) or (self._scale.running and self._sums_only):
+        if not (self._drawn and tickets):
             super().tell_all(tickets, told)
             return
         values, low, high = np.array(told), min(told), max(told)
+        widening = self._scale.running and not (self._scale.covers(low) and self._scale.covers(high))
+        if self._scale.running and self._in_turn(len(told), widening):
+            super().tell_all(tickets, told)
+            return
         decisions = np.array([ticket.decision for ticket in tickets], np.int64)
         mediators: NDArray[Any] = np.array([ticket.mediator for ticket in tickets], self.space.family.dtype)
-        if self._scale.running and not (self._scale.covers(low) and self._scale.covers(high)):
+        if widening:
             self._widen(low, high)
         self._observe_all(decisions, mediators, self._scale.units(values))
         self._scale.clipped += int(np.sum((values < self._scale.low) | (values > self._scale.high)))
@@ -114,11 +123,10 @@ class FiniteLearner(Learner):
         for ticket in tickets:
             del self._pending[ticket.id]
         self._close_opening(decisions)
-        self._estimates = None
+        self._learned()
 
-    @property
-    def _sums_only(self) -> bool:
-        """Whether payoffs are kept as sums, which a range that grows must rescale one step after the other."""
+    def _in_turn(self, tells: int, widening: bool) -> bool:
+        """Whether a running range, which may be about to grow, makes these tells count one after the other."""
         return False
 
     def estimates(self) -> Estimates:
@@ -156,8 +164,52 @@ class FiniteLearner(Learner):
         if not self.told:
             raise NoDataError("nothing has been told yet; tell at least one payoff before asking for a recommendation")
         estimates = self._unit_estimates()
-        known = estimates.log_effective_samples > -np.inf
+        known = (estimates.log_effective_samples > -np.inf) & self.active
+        if not known.any():  # all that is known has been retired
+            return int(np.argmax(self.active))
         return int(np.argmax(np.where(known, estimates.value, -np.inf)))
+
+    # Decisions come and go.
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each decision is called: its name in the space, or its number."""
+        return self.space.names or tuple(map(str, range(self.space.size)))
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """Which decisions have not been retired.  (K,)"""
+        active = np.ones(self.space.size, np.bool_)
+        active[list(self._retired)] = False
+        return active
+
+    def add(self, member: Any = None, name: str | None = None, log_likelihoods: Any = None) -> int:
+        """One more decision from now on: its number. What was told so far informs it like all others.
+
+        `member` is a family of one member. In a space of likelihoods there is none; `log_likelihoods` has those of all
+        that was told so far under the new policy, (t,), in the order of `record`. Without them it begins from scratch:
+        it shares nothing, that is, it learns from its own trials alone, and these say nothing about the others. The
+        space that was given to the learner stays as it is; `space` becomes another one.
+        """
+        return added(self, member, name, log_likelihoods)
+
+    def retire(self, decision: int) -> None:
+        """A decision is neither played nor recommended any more; its number is not used again.
+
+        What it was told, or will be told of its pending trials, still informs the others.
+        """
+        number = decision_number(decision, self.space.size)
+        if number in self._retired:
+            raise ParameterError(f"decision {number} was retired before")
+        if len(self._retired) + 1 == self.space.size:
+            raise ParameterError(f"decision {number} is the last one that is left; add another one before it goes")
+        self._retired.add(number)
+        self._opening.pop(number, None)
+
+    def opens(self, decision: int) -> bool:
+        """Whether a decision that is added must be played once before the index decides."""
+        opening = self.opening()
+        return decision in opening and len(opening) > 1  # one alone is where a run begins
 
     def _unit_estimates(self) -> Estimates:
         """The estimates on the [0, 1] scale of `payoff_range`."""
@@ -168,6 +220,10 @@ class FiniteLearner(Learner):
     def _absorb(self, decision: int, mediator: Any, payoff: float) -> None:
         self._observe(decision, mediator, payoff)
         self._opening.pop(decision, None)
+        self._learned()
+
+    def _learned(self) -> None:
+        """Something was told: estimates are computed anew when they are next asked for."""
         self._estimates = None
 
     def _decide(self) -> int:
@@ -185,7 +241,13 @@ class FiniteLearner(Learner):
                 f"{type(self).__name__}.index must return an array of shape ({self.space.size},), one per decision, "
                 f"got {type(index).__name__} of shape {np.shape(index)}"
             )
-        chosen = choose(index, self._knowledge(estimates), self._rng.random())
+        knowledge = self._knowledge(estimates)
+        if self._retired:
+            active = np.flatnonzero(self.active)
+            chosen = choose(index[active], knowledge[active], self._rng.random())
+            chosen = int(active[chosen]) if chosen >= 0 else chosen
+        else:
+            chosen = choose(index, knowledge, self._rng.random())
         if chosen < 0:
             raise ParameterError(f"{type(self).__name__}.index returned a NaN: {index}")
         return chosen
@@ -199,14 +261,21 @@ class FiniteLearner(Learner):
         return estimates.log_effective_samples
 
     def state(self) -> dict[str, Any]:
-        return super().state() | {"decisions": {"names": [], "retired": np.empty(0, np.int64)}}
+        decisions = {"names": list(self.space.names)} | {
+            name: np.array(list(numbers), np.int64)
+            for name, numbers in (
+                ("retired", sorted(self._retired)),
+                ("alone", sorted(self._alone)),
+                ("opening", self._opening),
+            )
+        }
+        return super().state() | {"decisions": decisions}
 
     def restore(self, state: dict[str, Any]) -> None:
         decisions = state.get("decisions", {})  # 0.1.0 had no such entry
-        if any(len(entries) for entries in decisions.values()):
-            raise StateError(
-                f"state has decisions with {', '.join(decisions)}, which this version cannot read; install a newer one"
-            )
+        self._retired, self._alone = (set(map(int, decisions.get(name, ()))) for name in ("retired", "alone"))
+        if "opening" in decisions:
+            self._opening = dict.fromkeys(map(int, decisions["opening"]))
         super().restore(state)
         if self.record.keep:
             self._close_opening(self.record.decisions)

@@ -47,7 +47,7 @@ class Realist(SharedHistoryLearner):
 
     def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
         log_eta, eta = estimates.log_effective_samples, np.maximum(estimates.effective_samples, 1e-300)
-        known = log_eta > -np.inf
+        known = (log_eta > -np.inf) & self.active
         best = float(np.max(estimates.value, where=known, initial=-np.inf))  # μ*
         gap = np.maximum(best - estimates.value, 0.0)
         if self._scale.unbounded or not self.history.sees_payoffs:
@@ -61,11 +61,29 @@ class Realist(SharedHistoryLearner):
 
     def _divergences(self, rows: Indices, estimates: Estimates, best: float, ceiling: float) -> Array:
         """K_inf of some decisions.  (n,) -> (n,)"""
-        weight, sums = self.history.payoff_distributions(rows, estimates)
+        if "weights" in self.digested:
+            weight, sums = self.digested["weights"][rows], self.digested["sums"][rows]
+        else:
+            weight, sums = self.history.payoff_distributions(rows, estimates)
         return k_inf(weight, sums / ceiling, best / ceiling)
 
     def _variance(self, estimates: Estimates, eta: Array) -> Array:
         """Of the payoffs, as if one sample more had missed the mean by the range of all values.  (K,)"""
+        kept = self.digested if "errors" in self.digested else self._errors(estimates)
+        return eta * kept["errors"] ** 2 + kept["spread"] ** 2 / (1 + eta)
+
+    def digest(self, estimates: Estimates) -> dict[str, Array]:
+        """Estimates that are kept for long: what `index` needs of the payoffs, of all decisions."""
+        digested = super().digest(estimates)
+        if not self.keeps_estimates:
+            return digested
+        if self._scale.unbounded or not self.history.sees_payoffs:
+            return digested | self._errors(estimates)
+        weights, sums = self.history.payoff_distributions(np.arange(self.space.size), estimates)
+        return digested | {"weights": weights, "sums": sums}
+
+    def _errors(self, estimates: Estimates) -> dict[str, Array]:
         error = self.history.standard_error(estimates.value, estimates)
-        spread = max(float(np.ptp(self.record.payoffs)) * self._scale.factor if len(self.record) else 1.0, 1e-9)
-        return eta * error**2 + spread**2 / (1 + eta)
+        seen = self.record.keep and len(self.record)
+        spread = max(float(np.ptp(self.record.payoffs)) * self._scale.factor if seen else 1.0, 1e-9)
+        return {"errors": error, "spread": np.array(spread)}

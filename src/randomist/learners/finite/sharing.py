@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,14 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from randomist._types import Array, Indices
-from randomist.errors import CoverageWarning, ParameterError
+from randomist.errors import CoverageWarning, DriftWarning, ParameterError
 from randomist.histories.estimates import Estimates
+from randomist.histories.window import span
 from randomist.importance import bounds
 from randomist.importance.divergences import find_divergence
+from randomist.importance.drift import DriftTest
 from randomist.importance.estimators import find_estimator
 from randomist.importance.passes.layout import HUGE
+from randomist.learners.base import Trial
 from randomist.learners.finite.base import FiniteLearner
 from randomist.learners.finite.logged import logged_rows
+from randomist.learners.finite.prior import Prior
+from randomist.learners.finite.refresh import FROM, Refresh
 from randomist.learners.settings import bias_factor, check_range_known
 
 if TYPE_CHECKING:
@@ -48,35 +54,79 @@ class SharedHistoryLearner(FiniteLearner):
         for that multiple of it, or "computed" for the mass beyond the threshold, integrated.
     keep_record
         False forgets what was told but for its sums, where mediators are counted: those of a discrete family, or
-        likelihoods that repeat.
+        likelihoods that repeat; with `window` or `discount` it forgets all samples but those that count.
+    refresh
+        A number r > 1 computes estimates anew only when the history has grown by this factor: a tell is O(K), and a
+        run costs time in proportion to its length. "auto" is 1.05; None computes them after every tell.
+    refresh_from
+        The number of told samples up to which estimates follow every tell, whatever `refresh` is.
+    window
+        The last samples that count; all of them by default. For payoffs that drift: memory and the cost of a round
+        stay bounded.
+    discount
+        γ in (0, 1): a sample counts γ for each one that was told after it, and is dropped below 1e-6. For payoffs that
+        drift, too.
+    prior
+        What is known from elsewhere, (values, plays): an expected payoff of each decision, in your units, and how many
+        of its own plays that is worth; 0 where nothing is known.
     """
 
     estimator: str = "paper"
     divergence: str = "harmonic"
     bias_correction: float | Literal["paper", "computed"] | None = None
     keep_record: bool = True
+    refresh: float | Literal["auto"] | None = "auto"
+    refresh_from: int = FROM
+    window: int | None = None
+    discount: float | None = None
+    prior: Any = None
 
     def __post_init__(self) -> None:
+        self._span = span(self.window, self.discount)
+        self._refresh = Refresh(self.refresh, self.refresh_from, self._span)
+        self._prior: Prior | None = None
         self._estimator, divergence = find_estimator(self.estimator), find_divergence(self.divergence)
         self._bias_factor = bias_factor(self.bias_correction, self._estimator)
         super().__post_init__()
         check_range_known(self._estimator, self._scale)
+        if self._prior is not None:
+            self._prior.check_range(self._scale)
+        self._estimated_at, self._worth = 0, 0.0  # of how many told samples the estimates are, and what they are worth
+        self.digested: dict[str, Array] = {}
+        known_range = not (self._scale.running or self._scale.unbounded)
+        self._drift = DriftTest(self.space.size) if known_range and self._span is None else None
+        self._warned = False
+        self._informed: dict[int, Array] = {}
         family = self.space.family
         if not family.drawn and self._bias_factor is None:
             raise ParameterError(
                 'bias_correction="computed" needs a family to integrate under; here only likelihoods are known: '
                 "take None or a number"
             )
-        if not self.keep_record and family.drawn and not family.discrete:
+        if not self.keep_record and family.drawn and not family.discrete and self._span is None:
             raise ParameterError(
                 "keep_record=False needs mediators that are counted, of a discrete family or known by likelihoods; "
                 f"those of a {type(family).__name__} hardly ever repeat"
             )
         divergence = divergence.for_space(self.space)
-        self.history = self.space.history(divergence, self._estimator, nodes=self._bias_factor is None)
+        self.history = self.space.history(
+            divergence,
+            self._estimator,
+            nodes=self._bias_factor is None,
+            window=self.window,
+            discount=self.discount,
+        )
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.prior is not None:
+            self._prior = Prior(self.prior, self.space.size, self.space.added)
 
     def _keeps_record(self) -> bool:
         return self.keep_record
+
+    def _remembered(self) -> int | None:
+        return self._span
 
     @property
     def told(self) -> int:
@@ -90,6 +140,11 @@ class SharedHistoryLearner(FiniteLearner):
         their densities are part of the mixture that weights are divided by. The log must say who acted. Rows are not
         asked, so `record` has none of them; payoffs are mapped by the learner's range, not by the log's.
         """
+        if self._span is not None:
+            raise ParameterError(
+                "rows of a log have no age: absorb them into a learner without window or discount, and tell one that "
+                "forgets what happens from now on"
+            )
         if find_divergence(self.divergence).stepwise:
             raise ParameterError("a log has no trajectories; take divergence='empirical' to absorb it")
         sources, low, high = np.zeros(self.space.sources, np.int64), np.inf, -np.inf
@@ -106,7 +161,7 @@ class SharedHistoryLearner(FiniteLearner):
             for source, log_density, payoff in zip(rows.sources.tolist(), rows.log_density, payoffs, strict=True):
                 self.history.add_counted(source, log_density, payoff)
         self._close_opening(np.flatnonzero(self.history.plays[: self.space.size]))
-        self._estimates = None
+        self._estimate_anew()
 
     def recommend(self) -> int:
         """The decision with the best estimated value among those that the history knows, the first one of equals.
@@ -135,21 +190,65 @@ class SharedHistoryLearner(FiniteLearner):
 
         Where the estimator knows what such a decision is worth, it needs no opening.
         """
-        uninformed: list[int] = [] if self._estimator.unknown is not None else self.space.uninformed().tolist()
+        uninformed = self._uninformed()
         if uninformed:
             return uninformed
+        if self.first is None and self._prior is not None and self._prior.total > 0:
+            return []
         return [int(self._rng.integers(self.space.size) if self.first is None else self.first)]
+
+    def opens(self, decision: int) -> bool:
+        return decision in self._uninformed()
+
+    def _uninformed(self) -> list[int]:
+        if self._estimator.unknown is not None:
+            return []
+        uninformed = self.space.uninformed()
+        if self._prior is not None:
+            uninformed = uninformed[self._prior.plays[uninformed] == 0]
+        return list(map(int, uninformed))
 
     def bias(self, estimates: Estimates) -> Array:
         """b_t(x), what truncation may take away from the value.  (K,)"""
         if self._bias_factor is None:
-            return self.history.truncated_mass(estimates.threshold)
+            return self.digested["bias"]
         if self._bias_factor == 1.0:
             return estimates.width  # infinite where nothing is known
         return self._bias_factor * np.minimum(estimates.width, HUGE)
 
+    # Estimates, and when they are computed.
+
+    def digest(self, estimates: Estimates) -> dict[str, Array]:
+        """What an index needs to know of the history besides the estimates: computed and kept with them.
+
+        An index that reads it in `digested`, and not from the history, costs O(K) between two refreshes.
+        """
+        return {"bias": self.history.truncated_mass(estimates.threshold)} if self._bias_factor is None else {}
+
     def _estimate(self) -> Estimates:
-        return self.history.estimate(self.confidence)
+        estimates = self.history.estimate(self.confidence)
+        self._estimated_at, self._worth = self.told, self.history.samples
+        self.digested = self.digest(estimates)
+        if self._prior is not None:
+            estimates = self._prior.combine(estimates, self._scale, self._worth, self.confidence)
+            self._worth += self._prior.total
+        return estimates
+
+    @property
+    def keeps_estimates(self) -> bool:
+        """Whether estimates are computed now and then, and kept in between (`refresh`)."""
+        return not self._refresh.exact(self.told)
+
+    def _learned(self) -> None:
+        """Estimates wait until they are asked for; where they are kept for longer, the times of the grid decide."""
+        if self._refresh.exact(self.told):
+            self._estimates = None
+        elif self._estimates is None or self._estimated_at < self._refresh.last(self.told):
+            self._estimates = self._estimate()
+
+    def _estimate_anew(self) -> None:
+        self._estimates = None
+        self._learned()
 
     def _with_pending(self, estimates: Estimates) -> Estimates:
         """A pending trial of j is 1/d2(p_x || p_j) samples more, which paid what is expected of j: ½ if nothing is.
@@ -160,7 +259,7 @@ class SharedHistoryLearner(FiniteLearner):
             return estimates
         more, weighted = np.zeros(self.space.size), np.zeros(self.space.size)
         for trial in self._pending.values():
-            samples = np.exp(-self.space.log_divergences_to(trial.decision)[: self.space.size])
+            samples = self._informed_by(trial.decision)
             known = estimates.log_effective_samples[trial.decision] > -np.inf
             more += samples
             weighted += samples * (estimates.value[trial.decision] if known else 0.5)
@@ -170,43 +269,108 @@ class SharedHistoryLearner(FiniteLearner):
         value = np.divide(value, effective, out=value, where=seen)
         with np.errstate(divide="ignore"):
             log_effective = np.logaddexp(estimates.log_effective_samples, np.log(more))
-        width = bounds.width(log_effective, self.told, self.confidence)
+        width = bounds.width(log_effective, self._worth, self.confidence)
         return estimates._replace(
             value=value, effective_samples=effective, width=width, log_effective_samples=log_effective
         )
+
+    def _informed_by(self, decision: int) -> Array:
+        """1/d2(p_x || p_j) of every decision x: what a play of j is worth.  (K,)"""
+        samples = self._informed.get(decision)
+        if samples is None:
+            samples = np.exp(-self.space.log_divergences_to(decision)[: self.space.size])
+            self._informed[decision] = samples
+        return samples
 
     def _knowledge(self, estimates: Estimates) -> Array:
         if self._estimator.unknown is not None:  # the value says it, and the index need not be infinite
             return np.maximum(estimates.log_effective_samples, -1e300)
         return estimates.log_effective_samples
 
+    # Samples come in.
+
+    def _tell(self, ticket: Trial, mediator: Any, payoff: float) -> None:
+        super()._tell(ticket, mediator, payoff)
+        if self._drift is not None and self._drift.found is not None and not self._warned:
+            self._warn_of_drift(*self._drift.found)
+
+    def tell_all(self, trials: Sequence[Trial | int], payoffs: Sequence[float]) -> None:
+        """Many trials told at once, in this order: the same as one by one, in one pass where mediators are drawn."""
+        super().tell_all(trials, payoffs)
+        if self._drift is not None and self._drift.found is not None and not self._warned:
+            self._warn_of_drift(*self._drift.found)
+
     def _observe(self, decision: int, mediator: Any, payoff: float) -> None:
         self.history.append(decision, mediator, payoff, self._scale.factor)
+        if self._drift is not None:
+            self._drift.add(decision, payoff)
 
     def _observe_all(self, decisions: Indices, mediators: NDArray[Any], payoffs: Array) -> None:
-        self.history.extend(decisions, mediators, payoffs, self._scale.factor)
+        self.history.check(decisions, mediators)
+        told = self.told
+        until = self._refresh.last(told + len(decisions)) - told  # where the estimates are of
+        if 0 < until < len(decisions):
+            self._extend(decisions[:until], mediators[:until], payoffs[:until])
+            self._estimates = self._estimate()
+            decisions, mediators, payoffs = decisions[until:], mediators[until:], payoffs[until:]
+        self._extend(decisions, mediators, payoffs)
 
-    @property
-    def _sums_only(self) -> bool:
-        return self.space.family.discrete or not self.space.family.drawn
+    def _extend(self, decisions: Indices, mediators: NDArray[Any], payoffs: Array) -> None:
+        self.history.extend(decisions, mediators, payoffs, self._scale.factor, checked=True)
+        if self._drift is not None:
+            self._drift.add_all(decisions, payoffs)
+
+    def _in_turn(self, tells: int, widening: bool) -> bool:
+        """Sums are rescaled one step after the other, and kept estimates are computed anew when the range grows."""
+        sums_only = self._span is None and (self.space.family.discrete or not self.space.family.drawn)
+        return sums_only or (widening and not self._refresh.exact(self.told + tells))
 
     def _widen(self, low: float, high: float) -> None:
         factor, shift = self._scale.widen(low, high)
         recorded = self._scale.units(self.record.payoffs) if self.record.keep else None
         self.history.rescale(factor, shift, recorded)
-        self._estimates = None
+        self._estimate_anew()
+
+    def _warn_of_drift(self, decision: int, plays: int) -> None:
+        self._warned = True
+        warnings.warn(
+            f"payoffs of decision {self.names[decision]} after its first {plays} plays contradict those before, which "
+            "happens in 1% of runs without drift: estimates mix old times and new ones; take window=n or discount=γ "
+            "to forget what is old",
+            DriftWarning,
+            stacklevel=4,
+        )
 
     def _rescale(self, payoffs: Array) -> None:
         """Nothing: `_widen` has done it."""
 
+    # Save and load.
+
     def _caches(self) -> dict[str, Any]:
-        return self.history.state()
+        caches = self.history.state()
+        if self._estimates is not None and not self._refresh.exact(self.told):
+            kept = {"at": self._estimated_at, "worth": float(self._worth)}
+            caches["refreshed"] = kept | {"estimates": self._estimates._asdict(), "digested": self.digested}
+        return caches
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
-        record = self.record
+        record, caches = self.record, state["caches"]
         told: tuple[Any, ...] = (np.empty(0, np.int64), np.empty(0), np.empty(0))
         if record.keep:
             told = record.decisions, record.mediators, self._scale.units(record.payoffs)
-        self.history.restore(state["caches"], *told)
+        if caches is None:  # decisions were added
+            decisions, mediators, payoffs = told
+            self.history.extend(decisions, mediators, payoffs, self._scale.factor)
+        else:
+            self.history.restore(caches, *told)
+        if self._drift is not None and record.keep:
+            self._drift.add_all(told[0], told[2])
+            self._warned = self._drift.found is not None
         self._close_opening(np.flatnonzero(self.history.plays[: self.space.size]))
+        kept = (caches or {}).get("refreshed")
+        if kept is not None:
+            self._estimated_at, self._worth = int(kept["at"]), float(kept["worth"])
+            self._estimates = Estimates(**{name: np.asarray(entry) for name, entry in kept["estimates"].items()})
+            self.digested = {name: np.asarray(entry) for name, entry in kept["digested"].items()}
+        self._learned()
