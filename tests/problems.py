@@ -68,6 +68,7 @@ SHARING = {
     "optimist computed": partial(rd.Optimist, divergence="mixture", bias_correction="computed"),
     "randomist optimistic": partial(rd.Randomist, estimator="optimistic", divergence="empirical"),
     "realist": rd.Realist,
+    "identify": rd.Identify,
 }
 PER_STEP = {"optimist per-step": partial(rd.Optimist, divergence="per-step")}
 BANDITS = {"ucb1": rd.UCB1, "phe": rd.PerturbedHistory, "thompson": rd.ThompsonSampling, "gp-ucb": rd.GPUCB}

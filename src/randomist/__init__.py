@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from randomist.learners import FiniteLearner as FiniteLearner
     from randomist.learners import FollowTheLeader as FollowTheLeader
     from randomist.learners import GridOptimist as GridOptimist
+    from randomist.learners import Identify as Identify
     from randomist.learners import Learner as Learner
     from randomist.learners import MCMCRandomist as MCMCRandomist
     from randomist.learners import Optimist as Optimist
@@ -80,8 +81,8 @@ _NAMES = {
     "families": "Categorical Dirac Family Gaussian LocationScale Mixed Uniform",
     "histories.estimates": "Estimates",
     "learners": """GPUCB KLUCB LEARNERS PGPE POIS UCB1 Auto BanditLearner BoxLearner FiniteLearner FollowTheLeader
-        GridOptimist Learner MCMCRandomist Optimist PerturbedHistory Prospector Randomist Realist SharedHistoryLearner
-        StochasticExperts ThompsonSampling Trial load make""",
+        GridOptimist Identify Learner MCMCRandomist Optimist PerturbedHistory Prospector Randomist Realist
+        SharedHistoryLearner StochasticExperts ThompsonSampling Trial load make""",
     "logs": "Log",
     "policies": "GaussianPolicy Linear Neural SoftmaxPolicy load_policy save_policy",
     "policies.episodes": "Episode rollout",

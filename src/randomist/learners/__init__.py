@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from randomist.learners.finite.base import FiniteLearner as FiniteLearner
     from randomist.learners.finite.ftl import FollowTheLeader as FollowTheLeader
     from randomist.learners.finite.gp_ucb import GPUCB as GPUCB
+    from randomist.learners.finite.identify import Identify as Identify
     from randomist.learners.finite.klucb import KLUCB as KLUCB
     from randomist.learners.finite.optimist import Optimist as Optimist
     from randomist.learners.finite.phe import PerturbedHistory as PerturbedHistory

@@ -40,6 +40,7 @@ STAKES: Array = np.exp2(_EXPONENTS.astype(np.float64))  # λ  (S,)
 _LARGEST_GAIN = 1e9  # λX is cut here, so that BLOCK factors stay in float64; cutting can only lower a lower bound
 CAP = _LARGEST_GAIN / STAKES[-1]
 _STEPS = 44  # halvings of [0, 1]
+_SECTIONS = 30  # golden ones: what is left of [0, 1] is 1e-6, and the least of a smooth function known to its square
 
 
 def log_prior(shapes: int) -> Array:
@@ -51,7 +52,8 @@ def log_prior(shapes: int) -> Array:
 def levels_of(excess: Array, steepness: float) -> NDArray[np.int8]:
     """The level of a pair with `excess` d2 - 1: stakes fall like 1 / (1 + steepness · excess); NONE where it is inf."""
     with np.errstate(over="ignore"):
-        level = np.round(np.log2(1.0 + steepness * np.minimum(excess, 1e300)))
+        scaled = np.multiply(steepness, excess, out=np.zeros(len(excess)), where=excess > 0)
+        level = np.round(np.log2(1.0 + scaled))
     return np.minimum(level, NONE).astype(np.int8)
 
 
@@ -121,66 +123,25 @@ def log_fair(counts: Indices, m: Array) -> Array:
     return _log_fair(counts, np.ascontiguousarray(m, np.float64), STAKES)
 
 
+def least_product(gain: Bank, loss: Bank, gain_lost: Indices, loss_lost: Indices) -> tuple[Array, Array]:
+    """The least of log G(m) + log G'(1 - m) over m in [0, 1], for bets on rows that no two have in common.
+
+    G bets on the variables of `gain`, G' on those of `loss`, whose mean is 1 - m. The second array has the best stakes'
+    at that m, without the prior.  (K,), (K,)
+    """
+    prior, ours, theirs = log_prior(gain.shapes), gain.counts + gain_lost, loss.counts + loss_lost
+    least, m = _least_product(gain.growth(), loss.growth(), ours, theirs, prior, STAKES)
+    best = (gain.growth() - log_fair(ours, m)).max(axis=(1, 2)) + (loss.growth() - log_fair(theirs, 1 - m)).max(
+        axis=(1, 2)
+    )
+    return least, best
+
+
 def mixed(log_wealth: Array) -> Array:
     """The logarithm of all money, given that of every stake without the prior.  (K, C, S) -> (K,)"""
     weighted = log_wealth + log_prior(log_wealth.shape[1])
     top = weighted.max(axis=(1, 2))
     return np.asarray(top + np.log(np.exp(weighted - top[:, None, None]).sum(axis=(1, 2))))
-
-
-def least_product(gain: Array, gains: int, loss: Array, losses: Indices) -> tuple[Array, Array]:
-    """The least of log G(m) + log G'(1 - m) over m in [0, 1], for bets on own rows, all at level 0.
-
-    G bets on one variable, with Σ log(1 + λ X) in `gain`, over so many rows; G' on each of K others, as `loss` says.
-    The second array has the same for the best stakes, without the prior.  (S,), (), (K, S), (K,) -> (K,), (K,)
-    """
-    return _least_product(gain, float(gains), loss, losses.astype(np.float64), log_prior(1)[0], STAKES)
-
-
-@compiled
-def _own_evidence(growth: Array, rows: float, prior: Array, stakes: Array, m: float) -> tuple[float, float]:
-    """log of all money, and of the best stake's without the prior."""
-    top, best, total = -math.inf, -math.inf, 0.0
-    for s in range(len(stakes)):
-        wealth = growth[s] - rows * math.log1p(stakes[s] * m)
-        best = max(best, wealth)
-        wealth += prior[s]
-        if wealth > top:
-            total = total * math.exp(top - wealth) + 1.0
-            top = wealth
-        else:
-            total += math.exp(wealth - top)
-    return top + math.log(total), best
-
-
-@compiled
-def _least_product(
-    gain: Array, gains: float, loss: Array, losses: Array, prior: Array, stakes: Array
-) -> tuple[Array, Array]:
-    """By thirds: both logarithms are convex in m. The ends are looked at too, because the least may be there."""
-    least, best = np.full(len(loss), math.inf), np.zeros(len(loss))
-    for k in range(len(loss)):
-        low, high = 0.0, 1.0
-        for step in range(_STEPS):
-            if step == 0:
-                left, right = low, high
-            else:
-                left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
-            all_left, best_left = _own_evidence(gain, gains, prior, stakes, left)
-            other, best_other = _own_evidence(loss[k], losses[k], prior, stakes, 1.0 - left)
-            all_left, best_left = all_left + other, best_left + best_other
-            all_right, best_right = _own_evidence(gain, gains, prior, stakes, right)
-            other, best_other = _own_evidence(loss[k], losses[k], prior, stakes, 1.0 - right)
-            all_right, best_right = all_right + other, best_right + best_other
-            if all_left < least[k]:
-                least[k], best[k] = all_left, best_left
-            if all_right < least[k]:
-                least[k], best[k] = all_right, best_right
-            if step > 0 and all_left < all_right:
-                high = right
-            elif step > 0:
-                low = left
-    return least, best
 
 
 @compiled
@@ -274,3 +235,35 @@ def _lower_bounds(growth: Array, counts: Indices, prior: Array, stakes: Array, n
                 high = middle
         bounds[k] = low
     return bounds
+
+
+@compiled
+def _least_product(
+    gain: Array, loss: Array, gain_counts: Indices, loss_counts: Indices, prior: Array, stakes: Array
+) -> tuple[Array, Array]:
+    """By golden sections, because both logarithms are convex in m; and at the ends, where the least may be."""
+    ratio = (math.sqrt(5.0) - 1.0) / 2.0
+    least, where = np.full(len(gain), math.inf), np.zeros(len(gain))
+    table = np.empty(len(stakes) + gain_counts.shape[2] - 1)
+    for k in range(len(gain)):
+        low, high, at, known = 0.0, 1.0, 0.0, 0.0  # `at` is a point inside [low, high], and `known` what is there
+        for step in range(_SECTIONS):
+            if step < 2:
+                m = float(step)
+            elif step == 2:
+                m = ratio
+            else:
+                m = low + high - at
+            value = _log_evidence(gain[k], gain_counts[k], prior, stakes, m, table)
+            value += _log_evidence(loss[k], loss_counts[k], prior, stakes, 1.0 - m, table)
+            if value < least[k]:
+                least[k], where[k] = value, m
+            if step == 2:
+                at, known = m, value
+            elif step > 2:
+                if value < known:  # the least is on m's side of `at`
+                    low, high = (at, high) if m > at else (low, at)
+                    at, known = m, value
+                else:
+                    low, high = (low, m) if m > at else (m, high)
+    return least, where

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from randomist.learners.finite.base import FiniteLearner
     from randomist.spaces import Finite
 
-STEEP = (1.0, 8.0)  # how fast stakes fall with d2 - 1; and a third shape bets on own rows alone
-PAIR_STEEP = (4.0, 32.0)  # the same for the difference of two decisions
-OTHERS = (0, 3, NONE)  # the level of other policies' rows where divergences are not known
-OWN = len(STEEP)  # the shape that bets on own rows alone
+STEEP = (1.0, 8.0, math.inf)  # how fast stakes fall with d2 - 1, in every shape; the last bets on own rows alone
+PAIR_STEEP = (2.0, 16.0)  # the same for the difference of two decisions
+OTHERS, PAIR_OTHERS = (0, 3, NONE), (0, 3)  # the level of other policies' rows where divergences are not known
 RESERVE = 0.1  # of the error, for decisions that are added later
+MOST_LEADERS = 8  # whose bets are kept
 CHUNK = 2**18  # weights that are computed at once
 
 
@@ -74,29 +74,61 @@ class Levels:
 
     def to(self, space: Finite, source: int) -> NDArray[np.int8]:
         """Of bets on means, for rows of `source`.  (C, K)"""
-        own = np.full(space.size, NONE, np.int8)
-        own[source] = 0
         if not space.family.divergences_known:
-            return np.stack([np.where(own == 0, 0, level).astype(np.int8) for level in OTHERS])
+            return _unless(np.arange(space.size) == source, OTHERS)
         excess = self._excess_to(space, source)
-        return np.stack([*(levels_of(excess, steep) for steep in STEEP), own])
+        return np.stack([levels_of(excess, steep) for steep in STEEP])
 
     def of_pairs(self, space: Finite, leader: int, source: int) -> NDArray[np.int8]:
-        """Of bets on differences to the leader.  (C, K)"""
+        """Of bets on differences to the leader, with both decisions in one bet.  (C, K)"""
         if not space.family.divergences_known:
-            near = np.full(space.size, source == leader)
-            near[source] = True
-            return np.stack([np.where(near, 0, level).astype(np.int8) for level in OTHERS[: len(PAIR_STEEP)]])
+            return _unless((np.arange(space.size) == source) | (source == leader), PAIR_OTHERS)
         excess = self._excess_to(space, source)
         return np.stack([levels_of(excess + excess[leader], steep) for steep in PAIR_STEEP])
+
+    def apart(self, space: Finite, leader: int, source: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+        """Of bets on the leader's mean, one for each rival, and on the rivals': rows go to the one they are more like.
+
+        (C, K), (C, K)
+        """
+        of_rivals = self.to(space, source)
+        of_leader = np.repeat(of_rivals[:, leader, None], space.size, axis=1)
+        if space.family.divergences_known:
+            excess = self._excess_to(space, source)
+            to_leader = excess[leader] < excess
+        else:
+            to_leader = np.full(space.size, source == leader)
+        never = np.int8(NONE)
+        return np.where(to_leader, of_leader, never), np.where(to_leader, never, of_rivals)
 
     def _excess_to(self, space: Finite, source: int) -> Array:
         excess = self._excess.get(source)
         if excess is None or len(excess) < space.size:
             with np.errstate(over="ignore"):
                 excess = np.expm1(space.log_divergences_to(source)[: space.size])
+            excess[source] = 0.0
             self._excess[source] = excess
         return excess
+
+
+def _unless(own: Flags, levels: Sequence[int]) -> NDArray[np.int8]:
+    """Level 0 of own rows, and these of others.  (K,) -> (C, K)"""
+    return np.stack([np.where(own, 0, level).astype(np.int8) for level in levels])
+
+
+class Lead:
+    """Bets that one decision is better than each of the others.
+
+    `paired` are on w_a y + w_b (1 - y), whose mean is at most 1 unless a is better. `gain` and `loss` are on J(a) > m
+    and J(b) < m, for decisions that are too unlike for one bet: whatever m lies between the two means, their product
+    wins against it.
+    """
+
+    def __init__(self) -> None:
+        self.paired, self.gain, self.loss = Bank(0, len(PAIR_STEEP)), Bank(0, len(STEEP)), Bank(0, len(STEEP))
+
+    def banks(self) -> tuple[Bank, Bank, Bank]:
+        return self.paired, self.gain, self.loss
 
 
 class Certainty:
@@ -116,8 +148,8 @@ class Certainty:
         self._learner = learner
         self._scale = PayoffScale(learner.payoff_range, learner.out_of_range)
         self._levels = Levels()
-        self._gain, self._loss = Bank(0, len(STEEP) + 1), Bank(0, len(STEEP) + 1)
-        self._leads: dict[int, Bank] = {}  # bets that a leader is better than the others
+        self._gain, self._loss = Bank(0, len(STEEP)), Bank(0, len(STEEP))
+        self._leads: dict[int, Lead] = {}  # of the decisions that led lately
 
     # What is asked for.
 
@@ -167,7 +199,7 @@ class Certainty:
             levels = self._table(rows.sources)
             self._gain.add(rows.weights * rows.payoffs[:, None], rows.kinds, levels)
             self._loss.add(rows.weights * (1.0 - rows.payoffs)[:, None], rows.kinds, levels)
-        return self._gain, self._loss, self._lost(len(STEEP) + 1, self._table)
+        return self._gain, self._loss, self._lost(self._table)
 
     def _shares(self) -> Array:
         """Each decision's part of the error; they add up to at most 1.  (K,)"""
@@ -195,32 +227,37 @@ class Certainty:
             return Leads(int(np.argmax(open_)), open_, np.full(K, -math.inf), np.zeros(K), len(learner.record))
         leader = int(np.argmax(np.where(known, estimates.value, -np.inf)))
         bets = self._lead_of(leader)
-        lost = self._lost(len(PAIR_STEEP), lambda sources: self._pair_table(leader, sources))
-        paired = bets.log_evidence(np.ones(K), lost)  # (K, C, S)
-        apart, best_apart = self._apart(leader)
+        lost = [self._lost(table) for table in self._pair_tables(leader)]
+        paired = bets.paired.log_evidence(np.ones(K), lost[0])  # (K, C, S)
+        apart, best_apart = least_product(bets.gain, bets.loss, *lost[1:])
         log_evidence = np.logaddexp(mixed(paired), apart) - math.log(2.0) - math.log(max(K - 1, 1))
         log_evidence[leader] = -math.inf
         best = np.maximum(paired.max(axis=(1, 2)), best_apart)
         return Leads(leader, open_, log_evidence, best, len(learner.record))
 
-    def _lead_of(self, leader: int) -> Bank:
-        """Bets that the leader is better than each of the others, on the payoffs of all rows."""
-        bets = self._leads.setdefault(leader, Bank(0, len(PAIR_STEEP)))
-        bets.open(self._learner.space.size)
-        for rows in self._rows_from(bets.rows):
+    def _lead_of(self, leader: int) -> Lead:
+        """The bets on this leader, brought up to date; those of decisions that have not led for long are forgotten."""
+        bets = self._leads.pop(leader, None) or Lead()
+        self._leads[leader] = bets
+        if len(self._leads) > MOST_LEADERS:
+            del self._leads[next(iter(self._leads))]
+        for bank in bets.banks():
+            bank.open(self._learner.space.size)
+        tables = self._pair_tables(leader)
+        for rows in self._rows_from(bets.paired.rows):
             y = rows.payoffs[:, None]
-            variables = rows.weights[:, leader, None] * y + rows.weights * (1.0 - y)
-            bets.add(variables, rows.kinds, self._pair_table(leader, rows.sources))
+            gain, loss = rows.weights[:, leader, None] * y, rows.weights * (1.0 - y)
+            for bank, variables, table in zip(bets.banks(), (gain + loss, gain + 0 * loss, loss), tables, strict=True):
+                bank.add(variables, rows.kinds, table(rows.sources))
         return bets
 
-    def _apart(self, leader: int) -> tuple[Array, Array]:
-        """The same by own rows alone: whatever m lies between the two means, bets on both sides of it have won.
-
-        The product of bets on J(leader) > m, in the leader's rows, and on J(rival) < m, in the rival's.  (K,), (K,)
-        """
-        gain, loss, lost = self._interval_bets()
-        plays = gain.counts[:, OWN, 0] + lost[:, OWN, 0]
-        return least_product(gain.growth()[leader, OWN], plays[leader], loss.growth()[:, OWN], plays)
+    def _pair_tables(self, leader: int) -> tuple[Table, Table, Table]:
+        space, levels = self._learner.space, self._levels
+        return (
+            lambda sources: np.stack([levels.of_pairs(space, leader, source) for source in sources]),
+            lambda sources: np.stack([levels.apart(space, leader, source)[0] for source in sources]),
+            lambda sources: np.stack([levels.apart(space, leader, source)[1] for source in sources]),
+        )
 
     def _needed(self, level: float) -> float:
         return -math.log((1.0 - probability(level, "level")) * (1.0 - RESERVE))
@@ -243,15 +280,10 @@ class Certainty:
     def _table(self, sources: list[int]) -> NDArray[np.int8]:
         return np.stack([self._levels.to(self._learner.space, source) for source in sources])
 
-    def _pair_table(self, leader: int, sources: list[int]) -> NDArray[np.int8]:
-        space = self._learner.space
-        return np.stack([self._levels.of_pairs(space, leader, source) for source in sources])
-
-    def _lost(self, shapes: int, table: Table) -> Indices:
+    def _lost(self, table: Table) -> Indices:
         """How many rows at every level have an answer that is not known.  (K, C, LEVELS)"""
         learner = self._learner
-        K = learner.space.size
-        lost = np.zeros((K, shapes, LEVELS), np.int64)
+        lost = np.zeros((learner.space.size, table([0]).shape[1], LEVELS), np.int64)
         lost[:, :, 0] += len(learner.failures) - len(learner.failed)  # of an older state, which did not say whose
         unanswered = [trial.decision for trial in learner.pending] + list(learner.failed.values())
         if unanswered:

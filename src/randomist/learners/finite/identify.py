@@ -1,0 +1,77 @@
+"""Which decision is best, with as few runs as possible: top-two sampling on shared estimates, until one survives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from randomist._checks import probability
+from randomist._types import Array
+from randomist.histories.estimates import Estimates
+from randomist.learners.finite.sharing import SharedHistoryLearner
+
+SQUARED_PAYOFF = 0.5  # of y² or (1 - y)², which multiplies the variance of weights
+
+
+@dataclass(eq=False, kw_only=True)
+class Identify(SharedHistoryLearner):
+    """Play what tells the best decision from its closest rival soonest, until one decision survives: then `finished`.
+
+    The leader has the best value, its rival the smallest (v_a - v_b)² / (V_a/η_a + V_b/η_b), the squared difference in
+    units of its variance, with V = v (1 - v), which is the most that payoffs in [0, 1] can vary. Where a run of some
+    decision j is enough like both, the one that is most like them is played: it informs about their difference by w_a y
+    + w_b (1 - y), whose variance is about (d2(a || j) - 1) + (d2(b || j) - 1) times y². Elsewhere, or where that is
+    more than (√V_a + √V_b)², which playing both costs, leader and rival are played in proportion to √V.
+
+    Payoffs on the way do not count: this is for choosing before use. Settings are those of the learners that share
+    samples, and this one.
+
+    Parameters
+    ----------
+    level
+        The probability with which the answer is right: `finished` once `surviving(level)` has one decision.
+
+    Not in the paper. Top-two sampling is Russo's (2016, "Simple Bayesian algorithms for best arm identification"), the
+    rival by transportation cost as in Jourdan et al. (2022, "Top two algorithms revisited"); identification with
+    mediators is in Poiani, Metelli and Restelli (2023), whose tracking of the optimal proportions this is not.
+    """
+
+    estimator: str = "self-normalised"
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        probability(self.level, "level")
+        super().__post_init__()
+
+    @property
+    def finished(self) -> bool:
+        """Whether one decision is left that may be best: `recommend()` names it."""
+        return len(self.surviving(self.level)) == 1
+
+    def index(self, estimates: Estimates, rng: np.random.Generator) -> Array:
+        K, eta = self.space.size, estimates.effective_samples
+        if K == 1:
+            return np.zeros(1)
+        value = (eta * estimates.value + 0.5) / (eta + 1.0)
+        variance = value * (1.0 - value)  # V, never 0
+        leader = int(np.argmax(np.where(eta > 0, estimates.value, -np.inf)))
+        squared = (value[leader] - value) ** 2 / (variance[leader] / (eta[leader] + 1e-9) + variance / (eta + 1e-9))
+        squared[leader] = np.inf
+        rival = int(np.argmin(squared))
+        noise = self._noise(leader, rival)
+        costs = float(np.sqrt(variance[[leader, rival]]).sum() ** 2)
+        if noise.min() < costs:
+            return -noise
+        wanted, both = np.full(K, -np.inf), [leader, rival]
+        wanted[both] = np.sqrt(variance[both]) / (eta[both] + 1e-9)
+        return wanted
+
+    def _noise(self, leader: int, rival: int) -> Array:
+        """The variance of what a run of each decision says about the difference of two, roughly.  (K,)"""
+        K, family = self.space.size, self.space.family
+        if not family.divergences_known:
+            return np.full(K, np.inf)
+        log_divergences = family.log_renyi(np.array([leader, rival]), np.arange(K))
+        with np.errstate(over="ignore"):
+            return np.asarray(SQUARED_PAYOFF * np.expm1(log_divergences).sum(axis=0))
