@@ -48,6 +48,7 @@ class FiniteLearner(Learner):
         super().__post_init__()
         self._retired: set[int] = set()
         self._alone: set[int] = set()  # those that share no likelihoods with others
+        self._arrived: list[int] = []  # the next trial's id when each of those that were added came
         odd = isinstance(self.first, bool) or np.ndim(self.first) or self.first not in range(self.space.size)
         if self.first is not None and odd:
             raise ParameterError(f"first must be a decision in 0..{self.space.size - 1}, got {self.first!r}")
@@ -183,6 +184,11 @@ class FiniteLearner(Learner):
         active[list(self._retired)] = False
         return active
 
+    @property
+    def arrivals(self) -> Indices:
+        """The first trial that was asked when each decision was there: 0 unless it was added.  (K,)"""
+        return np.array([0] * (self.space.size - len(self._arrived)) + self._arrived, np.int64)
+
     def add(self, member: Any = None, name: str | None = None, log_likelihoods: Any = None) -> int:
         """One more decision from now on: its number. What was told so far informs it like all others.
 
@@ -266,6 +272,7 @@ class FiniteLearner(Learner):
             for name, numbers in (
                 ("retired", sorted(self._retired)),
                 ("alone", sorted(self._alone)),
+                ("arrived", self._arrived),
                 ("opening", self._opening),
             )
         }
@@ -274,6 +281,7 @@ class FiniteLearner(Learner):
     def restore(self, state: dict[str, Any]) -> None:
         decisions = state.get("decisions", {})  # 0.1.0 had no such entry
         self._retired, self._alone = (set(map(int, decisions.get(name, ()))) for name in ("retired", "alone"))
+        self._arrived = list(map(int, decisions.get("arrived", ())))
         if "opening" in decisions:
             self._opening = dict.fromkeys(map(int, decisions["opening"]))
         super().restore(state)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,16 +22,13 @@ from numpy.typing import NDArray
 from randomist._checks import probability
 from randomist._types import Array, Flags, Indices
 from randomist.errors import ContradictionWarning, ParameterError
-from randomist.importance.intervals.anytime import LEVELS, NONE, Bank, least_product, levels_of, mixed
+from randomist.importance.intervals.anytime import LEVELS, NONE, Bank, least_product, mixed
+from randomist.learners.finite.levels import PAIR_STEEP, STEEP, Levels, Source
 from randomist.learners.payoffs import PayoffScale
 
 if TYPE_CHECKING:
     from randomist.learners.finite.base import FiniteLearner
-    from randomist.spaces import Finite
 
-STEEP = (1.0, 8.0, math.inf)  # how fast stakes fall with d2 - 1, in every shape; the last bets on own rows alone
-PAIR_STEEP = (2.0, 16.0)  # the same for the difference of two decisions
-OTHERS, PAIR_OTHERS = (0, 3, NONE), (0, 3)  # the level of other policies' rows where divergences are not known
 RESERVE = 0.1  # of the error, for decisions that are added later
 MOST_LEADERS = 8  # whose bets are kept
 CHUNK = 2**18  # weights that are computed at once
@@ -47,8 +44,8 @@ class Intervals(NamedTuple):
 class Rows(NamedTuple):
     """Some told trials, as what they say about every decision."""
 
-    sources: list[int]  # the decisions that were played
-    kinds: Indices  # which of these each row played  (n,)
+    sources: list[Source]
+    kinds: Indices  # which of the sources each row has  (n,)
     weights: Array  # p_x(z) / p_j(z)  (n, K)
     payoffs: Array  # in [0, 1]  (n,)
 
@@ -63,57 +60,7 @@ class Leads(NamedTuple):
     rows: int
 
 
-Table: TypeAlias = Callable[[list[int]], NDArray[np.int8]]  # levels of every shape and decision, for some sources
-
-
-class Levels:
-    """How lightly each decision bets on the rows of another: known before they are drawn."""
-
-    def __init__(self) -> None:
-        self._excess: dict[int, Array] = {}  # d2(p_x || p_j) - 1 of every decision x, by source j
-
-    def to(self, space: Finite, source: int) -> NDArray[np.int8]:
-        """Of bets on means, for rows of `source`.  (C, K)"""
-        if not space.family.divergences_known:
-            return _unless(np.arange(space.size) == source, OTHERS)
-        excess = self._excess_to(space, source)
-        return np.stack([levels_of(excess, steep) for steep in STEEP])
-
-    def of_pairs(self, space: Finite, leader: int, source: int) -> NDArray[np.int8]:
-        """Of bets on differences to the leader, with both decisions in one bet.  (C, K)"""
-        if not space.family.divergences_known:
-            return _unless((np.arange(space.size) == source) | (source == leader), PAIR_OTHERS)
-        excess = self._excess_to(space, source)
-        return np.stack([levels_of(excess + excess[leader], steep) for steep in PAIR_STEEP])
-
-    def apart(self, space: Finite, leader: int, source: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-        """Of bets on the leader's mean, one for each rival, and on the rivals': rows go to the one they are more like.
-
-        (C, K), (C, K)
-        """
-        of_rivals = self.to(space, source)
-        of_leader = np.repeat(of_rivals[:, leader, None], space.size, axis=1)
-        if space.family.divergences_known:
-            excess = self._excess_to(space, source)
-            to_leader = excess[leader] < excess
-        else:
-            to_leader = np.full(space.size, source == leader)
-        never = np.int8(NONE)
-        return np.where(to_leader, of_leader, never), np.where(to_leader, never, of_rivals)
-
-    def _excess_to(self, space: Finite, source: int) -> Array:
-        excess = self._excess.get(source)
-        if excess is None or len(excess) < space.size:
-            with np.errstate(over="ignore"):
-                excess = np.expm1(space.log_divergences_to(source)[: space.size])
-            excess[source] = 0.0
-            self._excess[source] = excess
-        return excess
-
-
-def _unless(own: Flags, levels: Sequence[int]) -> NDArray[np.int8]:
-    """Level 0 of own rows, and these of others.  (K,) -> (C, K)"""
-    return np.stack([np.where(own, 0, level).astype(np.int8) for level in levels])
+Table: TypeAlias = Callable[[list[Source]], NDArray[np.int8]]  # levels of every shape and decision  (J, C, K)
 
 
 class Lead:
@@ -202,8 +149,14 @@ class Certainty:
         return self._gain, self._loss, self._lost(self._table)
 
     def _shares(self) -> Array:
-        """Each decision's part of the error; they add up to at most 1.  (K,)"""
-        return np.full(self._learner.space.size, (1.0 - RESERVE) / self._learner.space.size)
+        """Each decision's part of the error; with all that may still be added, they add up to 1.  (K,)"""
+        added = np.count_nonzero(self._is_added())
+        first = self._learner.space.size - added
+        later = RESERVE * 6.0 / math.pi**2 / np.arange(1, added + 1) ** 2.0
+        return np.concatenate([np.full(first, (1.0 - RESERVE) / first), later])
+
+    def _is_added(self) -> Flags:
+        return np.asarray(self._learner.arrivals > 0)
 
     def _warn(self, contradicted: Indices, level: float) -> None:
         named = ", ".join(map(str, contradicted[:5])) + (", ..." if len(contradicted) > 5 else "")
@@ -221,7 +174,7 @@ class Certainty:
         """How much speaks against each decision being the best, by its difference to the leader."""
         learner = self._learner
         K, estimates = learner.space.size, learner.estimates()
-        open_ = np.ones(K, bool)
+        open_ = learner.active
         known = open_ & (estimates.log_effective_samples > -np.inf)
         if K == 1 or not known.any():
             return Leads(int(np.argmax(open_)), open_, np.full(K, -math.inf), np.zeros(K), len(learner.record))
@@ -230,7 +183,7 @@ class Certainty:
         lost = [self._lost(table) for table in self._pair_tables(leader)]
         paired = bets.paired.log_evidence(np.ones(K), lost[0])  # (K, C, S)
         apart, best_apart = least_product(bets.gain, bets.loss, *lost[1:])
-        log_evidence = np.logaddexp(mixed(paired), apart) - math.log(2.0) - math.log(max(K - 1, 1))
+        log_evidence = np.logaddexp(mixed(paired), apart) + math.log(self._shares()[leader] / 2.0)
         log_evidence[leader] = -math.inf
         best = np.maximum(paired.max(axis=(1, 2)), best_apart)
         return Leads(leader, open_, log_evidence, best, len(learner.record))
@@ -254,13 +207,15 @@ class Certainty:
     def _pair_tables(self, leader: int) -> tuple[Table, Table, Table]:
         space, levels = self._learner.space, self._levels
         return (
-            lambda sources: np.stack([levels.of_pairs(space, leader, source) for source in sources]),
-            lambda sources: np.stack([levels.apart(space, leader, source)[0] for source in sources]),
-            lambda sources: np.stack([levels.apart(space, leader, source)[1] for source in sources]),
+            lambda sources: np.stack([levels.of_pairs(space, leader, *source) for source in sources]),
+            lambda sources: np.stack([levels.apart(space, leader, *source)[0] for source in sources]),
+            lambda sources: np.stack([levels.apart(space, leader, *source)[1] for source in sources]),
         )
 
-    def _needed(self, level: float) -> float:
-        return -math.log((1.0 - probability(level, "level")) * (1.0 - RESERVE))
+    def _needed(self, level: float) -> Array:
+        """The evidence that excludes each decision. One of the first ones is the best of them: they need not share."""
+        share = np.where(self._is_added(), self._shares(), 1.0 - RESERVE)
+        return np.asarray(-np.log((1.0 - probability(level, "level")) * share))
 
     # Rows and levels.
 
@@ -273,22 +228,31 @@ class Certainty:
             log_density = learner.space.family.log_density(None, record.mediators[part])  # (S, n)
             with np.errstate(over="ignore"):
                 weights = np.exp(log_density[:K] - log_density[decisions, np.arange(len(decisions))])
-            sources, kinds = np.unique(decisions, return_inverse=True)
+            sources, kinds, _ = self._sources(decisions, record.ids[part])
             payoffs = self._scale.units(record.payoffs[part])
-            yield Rows(sources.tolist(), kinds, np.ascontiguousarray(weights.T), payoffs)
+            yield Rows(sources, kinds, np.ascontiguousarray(weights.T), payoffs)
 
-    def _table(self, sources: list[int]) -> NDArray[np.int8]:
-        return np.stack([self._levels.to(self._learner.space, source) for source in sources])
+    def _sources(self, decisions: Indices, ids: Indices) -> tuple[list[Source], Indices, Indices]:
+        """The sources of some trials, which of them each has, and how many trials have each.  J, (n,), (J,)"""
+        known = np.searchsorted(self._learner.arrivals, ids, side="right")
+        found, kinds, times = np.unique(
+            np.stack([decisions, known], axis=1), axis=0, return_inverse=True, return_counts=True
+        )
+        return [Source(*row) for row in found.tolist()], kinds.reshape(-1), times
+
+    def _table(self, sources: list[Source]) -> NDArray[np.int8]:
+        return np.stack([self._levels.to(self._learner.space, *source) for source in sources])
 
     def _lost(self, table: Table) -> Indices:
         """How many rows at every level have an answer that is not known.  (K, C, LEVELS)"""
         learner = self._learner
-        lost = np.zeros((learner.space.size, table([0]).shape[1], LEVELS), np.int64)
+        lost = np.zeros((learner.space.size, table([Source(0, 1)]).shape[1], LEVELS), np.int64)
         lost[:, :, 0] += len(learner.failures) - len(learner.failed)  # of an older state, which did not say whose
-        unanswered = [trial.decision for trial in learner.pending] + list(learner.failed.values())
+        unanswered = [(trial.decision, trial.id) for trial in learner.pending]
+        unanswered += [(decision, id_) for id_, decision in learner.failed.items()]
         if unanswered:
-            sources, times = np.unique(unanswered, return_counts=True)
-            for levels, count in zip(table(sources.tolist()), times.tolist(), strict=True):
+            sources, _, times = self._sources(*np.array(unanswered, np.int64).T)
+            for levels, count in zip(table(sources), times.tolist(), strict=True):
                 shape, decision = np.nonzero(levels < NONE)
                 lost[decision, shape, levels[shape, decision]] += count
         return lost

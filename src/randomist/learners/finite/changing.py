@@ -42,6 +42,7 @@ def added(learner: FiniteLearner, member: Any, name: str | None, log_likelihoods
         if log_likelihoods is None and len(record):
             state["decisions"]["alone"] = np.append(state["decisions"]["alone"], number)
     state["record"] = state["record"] | {"mediators": mediators}
+    state["decisions"]["arrived"] = np.append(state["decisions"]["arrived"], state["next_id"])
     settings = {f.name: getattr(learner, f.name) for f in fields(learner) if f.name != "space"}
     grown = type(learner)(space, **settings)
     if grown.opens(number):
