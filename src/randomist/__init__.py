@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from randomist.learners import Prospector as Prospector
     from randomist.learners import Randomist as Randomist
     from randomist.learners import Realist as Realist
+    from randomist.learners import Safe as Safe
     from randomist.learners import SharedHistoryLearner as SharedHistoryLearner
     from randomist.learners import StochasticExperts as StochasticExperts
     from randomist.learners import ThompsonSampling as ThompsonSampling
@@ -74,7 +75,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from randomist.tasks import task as task
     from randomist.tasks import task_ids as task_ids
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _NAMES = {
     "errors": "RandomistError",
@@ -82,7 +83,7 @@ _NAMES = {
     "histories.estimates": "Estimates",
     "learners": """GPUCB KLUCB LEARNERS PGPE POIS UCB1 Auto BanditLearner BoxLearner FiniteLearner FollowTheLeader
         GridOptimist Identify Learner MCMCRandomist Optimist PerturbedHistory Prospector Randomist Realist
-        SharedHistoryLearner StochasticExperts ThompsonSampling Trial load make""",
+        Safe SharedHistoryLearner StochasticExperts ThompsonSampling Trial load make""",
     "logs": "Log",
     "policies": "GaussianPolicy Linear Neural SoftmaxPolicy load_policy save_policy",
     "policies.episodes": "Episode rollout",

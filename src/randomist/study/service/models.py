@@ -43,7 +43,7 @@ class Problem(Model):
 
 class Health(Model):
     status: Literal["ok", "away"] = Field(examples=["ok"])
-    version: str = Field(examples=["0.1.0"])
+    version: str = Field(examples=["0.2.0"])
 
 
 class Whoami(Model):
