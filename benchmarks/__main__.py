@@ -8,6 +8,7 @@ import sys
 BENCHMARKS = (
     "startup",
     *("ask_tell", "control_tasks", "box_learners", "loading"),
+    *("long_runs", "drift"),
     *("logged_data", "log_intervals", "categorical", "per_decision"),
 )
 

@@ -47,14 +47,14 @@ def test_a_sixth_is_estimated_as_if_it_had_always_been_there(name):
     assert learner.add(SIXTH) == 5
     assert learner.space.size == 6
     assert GAUSSIANS.size == 5  # the user's own is as it was
-    six = LEARNERS[name](SIX, seed=0) if name != "prior" else rd.Randomist(SIX, prior=(
-        [0.1, 0.2, 0.3, 0.4, 0.5, 0.0], [2, 2, 2, 2, 2, 0]))  # fmt: skip
+    settings = {
+        "prior": {"prior": ([0.1, 0.2, 0.3, 0.4, 0.5, 0.0], [2, 2, 2, 2, 2, 0])},
+        "refresh": {"refresh": None},  # estimates are computed anew with the sixth
+    }
+    six = LEARNERS[name](SIX, seed=0, **settings.get(name, {}))
     for trial in trials:
         six.adopt(trial)
         six.tell(trial.id, payoff(trial))
-    if name == "refresh":
-        assert learner.estimates().plays.sum() == 1000  # it is computed anew
-        return
     for entry, ours, theirs in zip(learner.estimates()._fields, learner.estimates(), six.estimates(), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-10, err_msg=entry)
 

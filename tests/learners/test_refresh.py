@@ -62,20 +62,25 @@ def test_the_default_begins_after_ten_thousand(setting):
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_estimates_are_those_of_the_last_time(name):
-    """Told the same, the estimates are those that an exact learner had then."""
-    often, seldom = MAKERS[name](problems.GAUSSIANS, seed=1), MAKERS[name](
-        problems.GAUSSIANS, seed=1, refresh=1.3, refresh_from=20
-    )  # fmt: skip
-    seldom_times = Refresh(1.3, 20, {"window": 90, "discount": 132}.get(name))
-    exact = {}
+def test_values_are_those_of_the_last_time(name):
+    """Told the same, values are those that an exact learner had then; plays, η and widths are counted on."""
+    seldom = MAKERS[name](problems.GAUSSIANS, seed=1, refresh=1.3, refresh_from=20)
+    often = MAKERS[name](problems.GAUSSIANS, seed=1)
+    times = Refresh(1.3, 20, {"window": 90, "discount": 132}.get(name))
+    values = {}
     for told in range(1, 151):
         trial = seldom.ask()
         often.adopt(trial)
         for learner in (often, seldom):
             learner.tell(trial.id, problems.payoff(trial))
-        exact[told] = often.estimates()
-        assert_same_bits(tuple(seldom.estimates()), tuple(exact[seldom_times.last(told)]))
+        kept, exact = seldom.estimates(), often.estimates()
+        values[told] = exact.value, exact.threshold, exact.coverage
+        assert_same_bits((kept.value, kept.threshold, kept.coverage), values[times.last(told)])
+        np.testing.assert_array_equal(kept.plays, exact.plays)
+        assert (kept.effective_samples >= kept.plays).all()
+        if learner.history.divergence.name == "harmonic":
+            for entry in ("effective_samples", "width", "log_effective_samples"):
+                np.testing.assert_allclose(getattr(kept, entry), getattr(exact, entry), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("off", [None, 1, 1.0])
@@ -111,20 +116,31 @@ def test_a_study_that_is_loaded_goes_on(tmp_path):
     answered(study, 50)
     loaded = rd.load_study("s", storage=url)
     assert_same_bits(tuple(study.estimates()), tuple(loaded.estimates()))
-    assert study.estimates().plays.sum() == 45  # the times are 20, 26, 34, 45, 59
+    assert study.learner.state()["caches"]["refreshed"]["at"] == 45  # the times are 20, 26, 34, 45, 59
     study.close(), loaded.close()
 
 
 def test_pending_trials_work_on_the_kept_estimates():
-    """A pending trial adds to what is kept, and telling it changes nothing before the next time."""
+    """A pending trial adds to what is kept, and telling it changes no value before the next time."""
     learner = rd.Optimist(problems.GAUSSIANS, seed=0, refresh=2.0, refresh_from=16)
     answered(learner, 20)
     kept = learner.estimates()
     trials = learner.ask(batch=6)
     assert len({trial.decision for trial in trials}) > 1
     learner.tell_all(trials, [0.5] * 6)
-    assert_same_bits(tuple(learner.estimates()), tuple(kept))
-    assert kept.plays.sum() == 16
+    assert_same_bits(learner.estimates().value, kept.value)
+    assert learner.estimates().plays.sum() == kept.plays.sum() + 6
+
+
+@pytest.mark.parametrize("name", ["likelihoods", "policies", "per-decision"])
+def test_where_divergences_are_not_known_a_play_informs_itself(name):
+    learner = rd.Optimist(problems.FINITE[name], seed=0, refresh=2.0, refresh_from=16, **problems.settings(name))
+    for _ in range(20):
+        problems.tell(learner, learner.ask(), name)
+    before, trial = learner.estimates(), learner.ask()
+    problems.tell(learner, trial, name)
+    more = learner.estimates().effective_samples - before.effective_samples
+    np.testing.assert_allclose(more, np.arange(4) == trial.decision, atol=1e-12)
 
 
 def test_absorbed_rows_count_at_once():
@@ -136,7 +152,7 @@ def test_absorbed_rows_count_at_once():
     learner = rd.Optimist(space, refresh=2.0, refresh_from=8)
     answered(learner, 20)
     learner.absorb(log)
-    assert learner.estimates().plays.sum() == 50
+    assert learner.state()["caches"]["refreshed"]["at"] == 50
 
 
 def test_a_state_without_kept_estimates_is_estimated_when_it_is_loaded():
@@ -144,7 +160,8 @@ def test_a_state_without_kept_estimates_is_estimated_when_it_is_loaded():
     answered(learner, 20)
     state = learner.state()
     del state["caches"]["refreshed"]
-    assert rd.load(state).estimates().plays.sum() == 20
+    loaded, exact = rd.load(state), rd.load(state | {"settings": state["settings"] | {"refresh": None}})
+    assert_same_bits(tuple(loaded.estimates()), tuple(exact.estimates()))
 
 
 @pytest.mark.parametrize("settings", [

@@ -142,6 +142,13 @@ class FiniteHistory:
 
     # Estimates.
 
+    def harmonic(self) -> Array:
+        """η by the harmonic bound, as of now, without a pass over the samples.  (K,)"""
+        if self.span is not None:
+            self._count_effective()
+        bound: Array = self.eta[layout.ETA, : self.space.size].copy()
+        return bound
+
     def estimate(self, confidence: float) -> Estimates:
         """With the threshold and the width of round t = m + 1 (Sec. 4, App. C), on the [0, 1] scale.  (K,) each"""
         samples = self.samples

@@ -103,6 +103,12 @@ class PerDecisionHistory:
     def add_counted(self, source: int, log_density: Array, payoff: float) -> None:
         self.add_plays(np.zeros(0, np.int64))
 
+    def harmonic(self) -> Array:
+        """η by the harmonic bounds of the steps, as of now.  (K,)"""
+        with np.errstate(divide="ignore"):
+            roots = np.array([1.0 / np.sqrt(step.harmonic()) for step in self.steps])  # (H, K)
+        return np.asarray((self.shares @ roots) ** -2.0)
+
     def estimate(self, confidence: float) -> Estimates:
         self._last = [step.estimate(confidence) for step in self.steps]
         value = np.sum([step.value for step in self._last], axis=0)

@@ -11,7 +11,7 @@ from randomist._compiled import compiled
 from randomist._types import Array
 from randomist.importance.passes.layout import HUGE
 
-MANY = 2**17  # coins beyond this are not flipped one by one: their sum is drawn
+MANY = 2**12  # coins beyond this are not flipped one by one: their sum is drawn
 TRIES = 24  # of a draw that is accepted with probability 0.87 or more; two random words each
 
 

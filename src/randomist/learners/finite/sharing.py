@@ -15,6 +15,7 @@ from randomist.errors import CoverageWarning, DriftWarning, ParameterError
 from randomist.histories.estimates import Estimates
 from randomist.histories.window import span
 from randomist.importance import bounds
+from randomist.importance.carry import carried
 from randomist.importance.divergences import find_divergence
 from randomist.importance.drift import DriftTest
 from randomist.importance.estimators import find_estimator
@@ -56,8 +57,9 @@ class SharedHistoryLearner(FiniteLearner):
         False forgets what was told but for its sums, where mediators are counted: those of a discrete family, or
         likelihoods that repeat; with `window` or `discount` it forgets all samples but those that count.
     refresh
-        A number r > 1 computes estimates anew only when the history has grown by this factor: a tell is O(K), and a
-        run costs time in proportion to its length. "auto" is 1.05; None computes them after every tell.
+        A number r > 1 computes values anew only when the history has grown by this factor, and counts effective
+        samples and widths on in between: a tell is O(K), and a run costs time in proportion to its length. "auto" is
+        1.05; None computes all after every tell.
     refresh_from
         The number of told samples up to which estimates follow every tell, whatever `refresh` is.
     window
@@ -91,7 +93,9 @@ class SharedHistoryLearner(FiniteLearner):
         check_range_known(self._estimator, self._scale)
         if self._prior is not None:
             self._prior.check_range(self._scale)
-        self._estimated_at, self._worth = 0, 0.0  # of how many told samples the estimates are, and what they are worth
+        self._estimated_at = 0  # how many samples had been told when estimates were computed
+        self._harmonic = np.zeros(self.space.size)  # the harmonic bound on η as of then
+        self._carried: Estimates | None = None
         self.digested: dict[str, Array] = {}
         known_range = not (self._scale.running or self._scale.unbounded)
         self._drift = DriftTest(self.space.size) if known_range and self._span is None else None
@@ -227,12 +231,38 @@ class SharedHistoryLearner(FiniteLearner):
 
     def _estimate(self) -> Estimates:
         estimates = self.history.estimate(self.confidence)
-        self._estimated_at, self._worth = self.told, self.history.samples
+        self._estimated_at = self.told
+        if self.keeps_estimates:
+            self._harmonic = self.history.harmonic()
         self.digested = self.digest(estimates)
         if self._prior is not None:
-            estimates = self._prior.combine(estimates, self._scale, self._worth, self.confidence)
-            self._worth += self._prior.total
+            estimates = self._prior.combine(estimates, self._scale, self.history.samples, self.confidence)
         return estimates
+
+    @property
+    def _worth(self) -> float:
+        """What the samples that count are worth, those of a prior included."""
+        return self.history.samples + (0.0 if self._prior is None else self._prior.total)
+
+    def _unit_estimates(self) -> Estimates:
+        if self._estimates is None or self._estimated_at == self.told:
+            return super()._unit_estimates()
+        if self._carried is None:
+            self._carried = self._carry(self._estimates)
+        return self._carried
+
+    def _carry(self, kept: Estimates) -> Estimates:
+        """Values of the last refresh, with the plays, the effective samples and the widths of now."""
+        plays = self.history.plays[: self.space.size].copy()
+        effective, log_effective, width = carried(
+            kept.effective_samples,
+            kept.log_effective_samples,
+            self._harmonic,
+            self.history.harmonic(),
+            plays,
+            bounds.confidence_term(self._worth, self.confidence),
+        )
+        return kept._replace(effective_samples=effective, log_effective_samples=log_effective, width=width, plays=plays)
 
     @property
     def keeps_estimates(self) -> bool:
@@ -241,6 +271,7 @@ class SharedHistoryLearner(FiniteLearner):
 
     def _learned(self) -> None:
         """Estimates wait until they are asked for; where they are kept for longer, the times of the grid decide."""
+        self._carried = None
         if self._refresh.exact(self.told):
             self._estimates = None
         elif self._estimates is None or self._estimated_at < self._refresh.last(self.told):
@@ -349,8 +380,12 @@ class SharedHistoryLearner(FiniteLearner):
     def _caches(self) -> dict[str, Any]:
         caches = self.history.state()
         if self._estimates is not None and not self._refresh.exact(self.told):
-            kept = {"at": self._estimated_at, "worth": float(self._worth)}
-            caches["refreshed"] = kept | {"estimates": self._estimates._asdict(), "digested": self.digested}
+            caches["refreshed"] = {
+                "at": self._estimated_at,
+                "harmonic": self._harmonic.copy(),
+                "estimates": self._estimates._asdict(),
+                "digested": self.digested,
+            }
         return caches
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -370,7 +405,7 @@ class SharedHistoryLearner(FiniteLearner):
         self._close_opening(np.flatnonzero(self.history.plays[: self.space.size]))
         kept = (caches or {}).get("refreshed")
         if kept is not None:
-            self._estimated_at, self._worth = int(kept["at"]), float(kept["worth"])
+            self._estimated_at, self._harmonic = int(kept["at"]), np.asarray(kept["harmonic"])
             self._estimates = Estimates(**{name: np.asarray(entry) for name, entry in kept["estimates"].items()})
             self.digested = {name: np.asarray(entry) for name, entry in kept["digested"].items()}
         self._learned()
