@@ -69,6 +69,7 @@ SHARING = {
     "randomist optimistic": partial(rd.Randomist, estimator="optimistic", divergence="empirical"),
     "realist": rd.Realist,
     "identify": rd.Identify,
+    "safe": partial(rd.Safe, baseline=2, fraction=0.4),
 }
 PER_STEP = {"optimist per-step": partial(rd.Optimist, divergence="per-step")}
 BANDITS = {"ucb1": rd.UCB1, "phe": rd.PerturbedHistory, "thompson": rd.ThompsonSampling, "gp-ucb": rd.GPUCB}

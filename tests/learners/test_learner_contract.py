@@ -28,6 +28,7 @@ MORE_BOX_LEARNERS = {
 
 
 @pytest.mark.parametrize(("name", "space"), problems.FINITE_CASES + problems.BOX_CASES)
+@pytest.mark.filterwarnings("ignore::randomist.errors.ContradictionWarning")  # made-up likelihoods are not of policies
 def test_contract(name, space):
     rounds, elsewhere = (60, True) if space in ELSEWHERE else (30, False)
     check_learner(MAKERS[name], SPACES[space], rounds=rounds, other_process=elsewhere)

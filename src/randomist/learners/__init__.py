@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from randomist.learners.finite.phe import PerturbedHistory as PerturbedHistory
     from randomist.learners.finite.randomist import Randomist as Randomist
     from randomist.learners.finite.realist import Realist as Realist
+    from randomist.learners.finite.safe import Safe as Safe
     from randomist.learners.finite.sharing import SharedHistoryLearner as SharedHistoryLearner
     from randomist.learners.finite.stochastic_experts import StochasticExperts as StochasticExperts
     from randomist.learners.finite.thompson import ThompsonSampling as ThompsonSampling

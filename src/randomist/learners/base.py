@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, Literal, NamedTuple, overload
 
@@ -98,6 +98,7 @@ class Learner(ABC):
         self.entropy = self.seed if self.seed is not None else secrets.randbits(128)
         self._rng, self._mediator_rng = _generators(self.entropy)  # what the learner draws, and what the family does
         self.search: Any = None
+        self.guard: Callable[[Any], Any] | None = None  # sees each decision, and says what is asked instead: see Safe
         family, finite = self.space.family, isinstance(self.space, Finite)
         self._drawn = family.drawn  # whether `ask` draws the mediator
         self.record = Record(
@@ -314,6 +315,7 @@ class Learner(ABC):
     # Inside.
 
     def _ask(self, decision: Any) -> Trial:
+        decision = decision if self.guard is None else self.guard(decision)
         trial = Trial(self._next_id, decision, self.space.family.draw(decision, self._mediator_rng))
         self._pending[trial.id] = trial
         self._next_id += 1

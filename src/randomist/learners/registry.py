@@ -64,6 +64,7 @@ TABLE = {
     }),
     "realist": Entry("finite.realist:Realist", "REALIST"),
     "identify": Entry("finite.identify:Identify", "IDENTIFY"),
+    "safe": Entry("finite.safe:Safe", "SAFE"),
     "ucb1": Entry("finite.ucb1:UCB1", "UCB1", Look("#009E73", (0, (3, 1, 1, 1)), "D")),
     "phe": Entry("finite.phe:PerturbedHistory", "PHE", Look("#CC79A7", (0, (5, 1, 1, 1, 1, 1)), "v")),
     "thompson": Entry("finite.thompson:ThompsonSampling", "TS", Look("#E69F00", (0, (1.5, 1)), "P")),

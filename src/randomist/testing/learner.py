@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from randomist.errors import ClosedTrialError, PayoffError, PayoffOutOfRangeError, RandomistError, UnknownTrialError
+from randomist.errors import (
+    ClosedTrialError,
+    ParameterError,
+    PayoffError,
+    PayoffOutOfRangeError,
+    RandomistError,
+    UnknownTrialError,
+)
 from randomist.learners import load
 from randomist.learners.base import Learner, Trial
 from randomist.learners.finite.base import FiniteLearner
@@ -141,8 +148,11 @@ def _check_rescaled_payoffs_change_nothing(make: MakeLearner, space: Space, roun
 
 
 def _check_running_range(make: MakeLearner, space: Space, rounds: int) -> None:
-    """A range that grows maps the whole history anew, also after a load."""
-    running = make(space, seed=10, payoff_range="running")
+    """A range that grows maps the whole history anew, also after a load; a learner may say that it must know it."""
+    try:
+        running = make(space, seed=10, payoff_range="running")
+    except ParameterError:
+        return
     _play(running, rounds // 2, world(space, -8, 24))
     resumed = load(running.state())
     ours, theirs = (_play(learner, rounds // 2, world(space, -9, 31)) for learner in (running, resumed))

@@ -39,7 +39,7 @@ _EXPONENTS = np.arange(-9, 7)
 STAKES: Array = np.exp2(_EXPONENTS.astype(np.float64))  # λ  (S,)
 _LARGEST_GAIN = 1e9  # λX is cut here, so that BLOCK factors stay in float64; cutting can only lower a lower bound
 CAP = _LARGEST_GAIN / STAKES[-1]
-_STEPS = 44  # halvings of [0, 1]
+_STEPS = 36  # halvings of [0, 1]
 _SECTIONS = 30  # golden ones: what is left of [0, 1] is 1e-6, and the least of a smooth function known to its square
 
 

@@ -101,14 +101,19 @@ class Certainty:
     # What is asked for.
 
     def intervals(self, level: float) -> Intervals:
+        low, high = self.unit_intervals(level)
+        start, span = self._scale.low, self._scale.high - self._scale.low
+        return Intervals(start + span * low, start + span * high)
+
+    def unit_intervals(self, level: float) -> tuple[Array, Array]:
+        """Low and high on the [0, 1] scale of `payoff_range`."""
         errors = (1.0 - probability(level, "level")) * self._shares() / 2.0
         gain, loss, lost = self._interval_bets()
         low, high = gain.lower_bounds(errors, lost), 1.0 - loss.lower_bounds(errors, lost)
         if (low > high).any():
             self._warn(np.flatnonzero(low > high), level)
             low, high = np.where(low > high, 0.0, low), np.where(low > high, 1.0, high)
-        start, end = self._scale.low, self._scale.high
-        return Intervals(start + (end - start) * low, start + (end - start) * high)
+        return low, high
 
     def log_wealth(self, means: Array) -> Array:
         """What the bets against these means (in the user's units) have made of 1, for low and high.  (K,) -> (2, K)

@@ -48,6 +48,7 @@ def added(learner: FiniteLearner, member: Any, name: str | None, log_likelihoods
     if grown.opens(number):
         state["decisions"]["opening"] = np.append(state["decisions"]["opening"], number)
     grown.restore(state | {"caches": None})
+    grown.guard = learner.guard
     vars(learner).update(vars(grown))
     return number
 
