@@ -49,3 +49,10 @@ def test_as_good_as_the_best_bandit_learners_where_nothing_is_shared():
     best = {".95/.9": 8.8, ".02/.01": 6.8, "ten: .5, .45": 151.0, "twenty: 1, .9": 19.0}
     for problem, regret in best.items():
         assert np.mean([realist.regret(problem, seed) for seed in range(60_000, 60_100)]) <= 1.5 * regret, problem
+
+
+def test_counted_samples_are_never_left_out_of_a_decision():
+    """Beyond the 10,000 samples from which estimates of stored ones are refreshed now and then, too."""
+    compiled = lock_in.realist_run(*lock_in.PROBLEMS["rare-loss"], 11_000, *lock_in.streams(7))
+    run = rd.optimize(TASKS["rare-loss"], rd.Realist, 11_000, seed=7)
+    np.testing.assert_array_equal(compiled, run.decisions)

@@ -26,6 +26,7 @@ from randomist.learners.finite.logged import logged_rows
 from randomist.learners.finite.prior import Prior
 from randomist.learners.finite.refresh import FROM, Refresh
 from randomist.learners.settings import bias_factor, check_range_known
+from randomist.spaces import Finite
 
 if TYPE_CHECKING:
     from randomist.logs import Log
@@ -85,7 +86,11 @@ class SharedHistoryLearner(FiniteLearner):
 
     def __post_init__(self) -> None:
         self._span = span(self.window, self.discount)
-        self._refresh = Refresh(self.refresh, self.refresh_from, self._span)
+        cheap = (
+            isinstance(self.space, Finite) and self.space.family.discrete
+        )  # samples are counted: no round costs more
+        refresh = None if self.refresh == "auto" and cheap else self.refresh
+        self._refresh = Refresh(refresh, self.refresh_from, self._span)
         self._prior: Prior | None = None
         self._estimator, divergence = find_estimator(self.estimator), find_divergence(self.divergence)
         self._bias_factor = bias_factor(self.bias_correction, self._estimator)
