@@ -354,3 +354,34 @@ def test_a_running_range_begins_with_the_prior():
 def test_bad_priors(prior):
     with pytest.raises((rd.errors.ParameterError, rd.errors.ShapeError)):
         rd.Randomist(GAUSSIANS, prior=prior)
+
+
+# Studies.
+
+
+def test_a_study_keeps_the_set_that_it_began_with(tmp_path):
+    learner = rd.Randomist(rd.Finite(GAUSSIANS.family, names=list("abcde")), seed=0)
+    learner.add(SIXTH, name="new")
+    learner.retire(1)
+    url = f"sqlite:///{tmp_path}/a.db"
+    with rd.create_study("s", learner, storage=url) as study:
+        trials = [study.ask() for _ in range(30)]
+        for trial in trials:
+            study.tell(trial, payoff(trial))
+        assert 1 not in {trial.decision for trial in trials}
+    with rd.load_study("s", storage=url) as study:
+        assert study.learner.names == ("a", "b", "c", "d", "e", "new")
+        assert study.learner.active.tolist() == [True, False, True, True, True, True]
+        assert study.recommend() != 1
+        assert 1 not in {study.ask().decision for _ in range(30)}
+
+
+def test_a_dashboard_shows_names():
+    from randomist.study.dashboard.data import snapshot
+
+    learner = rd.Randomist(rd.Finite(GAUSSIANS.family, names=list("abcde")), seed=0)
+    with rd.create_study("named", learner, storage="memory://names") as study:
+        for _ in range(5):
+            trial = study.ask()
+            study.tell(trial, payoff(trial))
+        assert snapshot(study)["finite"]["name"] == list("abcde")

@@ -3,9 +3,9 @@
     {"learner": "randomist", "settings": {"perturbation_scale": 1.1, "seed": 0},
      "space": {"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1, 2], "std": 2}}}
 
-A space is `Finite` (a `family` with members, or `families`, a list), `Box` (`family`, `low`, `high`), or `Grid` (a
-`Finite` of `points` per dimension between `low` and `high`). A learner or a kind of family that is not ours is named by
-where it is defined, "module:Class".
+A space is `Finite` (a `family` with members, or `families`, a list; `names` of the decisions), `Box` (`family`, `low`,
+`high`), or `Grid` (a `Finite` of `points` per dimension between `low` and `high`). A learner or a kind of family that is
+not ours is named by where it is defined, "module:Class".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 20_000  # of a grid
 KINDS = {
-    "Finite": {"family", "families"},
+    "Finite": {"family", "families", "names"},
     "Box": {"family", "low", "high"},
     "Grid": {"family", "low", "high", "points"},
 }
@@ -89,9 +89,10 @@ def space_from(description: Any) -> Space:
         raise ParameterError(f"a {kind} has {', '.join(sorted(known))}; got {', '.join(map(str, entries))[:200]}")
     try:
         if kind == "Finite":
+            names = entries.get("names")
             if "families" in entries:
-                return Finite([family_from_state(family) for family in entries["families"]])
-            return Finite(family_from_state(entries["family"]))
+                return Finite([family_from_state(family) for family in entries["families"]], names=names)
+            return Finite(family_from_state(entries["family"]), names=names)
         family: Any = family_from_state(entries["family"])
         if kind == "Box":
             return Box(family, entries["low"], entries["high"])

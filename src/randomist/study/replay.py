@@ -13,26 +13,32 @@ from randomist.errors import RandomistError, StateError, StudyDataError
 from randomist.histories.record import Record
 from randomist.learners import states as saved_states
 from randomist.learners.base import Learner, Trial
+from randomist.learners.finite.base import FiniteLearner
 from randomist.study.records import Checkpoint, ClosedRow, Columns, Everything
 from randomist.study.rows import CLOSED, Shapes
 
 KEPT = ("format", "learner", "space", "settings")  # of a learner's state: what a study's row holds
+CHANGED = "decisions"  # and this, where decisions were added or retired before
 
 
 def describe(learner: Learner) -> str:
     """A fresh learner as text, with the seed that it uses."""
     state = learner.state()
     state["settings"] = state["settings"] | {"seed": learner.entropy}
-    return _json.dumps({name: state[name] for name in KEPT})
+    changed = isinstance(learner, FiniteLearner) and (learner.space.added or not learner.active.all())
+    return _json.dumps({name: state[name] for name in ((*KEPT, CHANGED) if changed else KEPT)})
 
 
 def fresh(study: str, text: Any) -> Learner:
     """The learner that a study began with."""
     try:
         described = _json.loads(text)
-        if not isinstance(described, dict) or set(described) != set(KEPT):
+        if not isinstance(described, dict) or set(described) - {CHANGED} != set(KEPT):
             raise StateError(f"a learner is described by {', '.join(KEPT)}")
-        return saved_states.fresh(described)
+        learner = saved_states.fresh(described)
+        if isinstance(learner, FiniteLearner):
+            learner.restore_decisions(described.get(CHANGED, {}))
+        return learner
     except (RandomistError, TypeError, ValueError, AttributeError, IndexError, KeyError) as error:
         raise StudyDataError(
             f"study {study!r} (a row of randomist_studies) does not describe a learner of this version: {error}"

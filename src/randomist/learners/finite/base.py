@@ -279,15 +279,18 @@ class FiniteLearner(Learner):
         return super().state() | {"decisions": decisions}
 
     def restore(self, state: dict[str, Any]) -> None:
-        decisions = state.get("decisions", {})  # 0.1.0 had no such entry
-        self._retired, self._alone = (set(map(int, decisions.get(name, ()))) for name in ("retired", "alone"))
-        self._arrived = list(map(int, decisions.get("arrived", ())))
-        if "opening" in decisions:
-            self._opening = dict.fromkeys(map(int, decisions["opening"]))
+        self.restore_decisions(state.get("decisions", {}))  # 0.1.0 had no such entry
         super().restore(state)
         if self.record.keep:
             self._close_opening(self.record.decisions)
         self._estimates = None
+
+    def restore_decisions(self, state: dict[str, Any]) -> None:
+        """What the entry "decisions" of a state says: those that came and went, and those to be played first."""
+        self._retired, self._alone = (set(map(int, state.get(name, ()))) for name in ("retired", "alone"))
+        self._arrived = list(map(int, state.get("arrived", ())))
+        if "opening" in state:
+            self._opening = dict.fromkeys(map(int, state["opening"]))
 
     def _close_opening(self, decisions: Indices) -> None:
         """These have been played."""

@@ -158,10 +158,10 @@ function reach(values) {
 }
 
 function finite(f, tint) {
-  const names = f.decision.map((d, i) => "decision " + d + (f.point ? " at " + point(f.point[i]) : ""));
+  const names = f.decision.map((d, i) => (f.name ? f.name[i] : "decision " + d) + (f.point ? " at " + point(f.point[i]) : ""));
   const of = f.of > f.decision.length ? "The best and the most played " + f.decision.length + " of " + f.of + " decisions." : "Bars: ± width.";
-  const axis = { title: { text: "decision" }, ...(f.decision.length <= 20 ? { tickmode: "array", tickvals: f.decision } : {}) };
-  const best = data.best === null ? "none yet" : data.best;
+  const axis = { title: { text: "decision" }, ...(f.decision.length <= 20 ? { tickmode: "array", tickvals: f.decision, ...(f.name ? { ticktext: f.name } : {}) } : {}) };
+  const best = data.best === null ? "none yet" : f.name ? names[f.decision.indexOf(data.best)] : data.best;
   chart(panel("estimates", "Estimates with intervals", of + " Axis: the range of payoffs.", "Estimated value of " + f.decision.length + " decisions; best: " + best),
     [intervals(f.decision, f, tint, names)], { xaxis: axis, yaxis: { title: { text: "value" }, ...reach(f.value) } });
   bars("effective", "Effective samples", "How many runs of each decision the whole history is worth.", f.decision, f.effective_samples, names, tint.c, axis, "effective samples");
