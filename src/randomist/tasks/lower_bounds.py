@@ -187,5 +187,5 @@ class Jackpot(_TwoDecisions):
 
     def payoff(self, mediators: ArrayLike, rng: np.random.Generator) -> Array:
         atoms = np.atleast_1d(np.asarray(mediators, dtype=np.float64))
-        wins, otherwise = rng.random(atoms.shape) < self.chance, self.most * rng.random(atoms.shape)
-        return np.where(atoms == 1.0, np.where(wins, 1.0, otherwise), self.sure)
+        drawn = rng.random((*atoms.shape, 2))
+        return np.where(atoms == 1.0, np.where(drawn[..., 0] < self.chance, 1.0, self.most * drawn[..., 1]), self.sure)
