@@ -4,8 +4,8 @@
      "space": {"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1, 2], "std": 2}}}
 
 A space is `Finite` (a `family` with members, or `families`, a list; `names` of the decisions), `Box` (`family`, `low`,
-`high`), or `Grid` (a `Finite` of `points` per dimension between `low` and `high`). A learner or a kind of family that is
-not ours is named by where it is defined, "module:Class".
+`high`), or `Grid` (a `Finite` of `points` per dimension between `low` and `high`). A learner or a kind of family that
+is not ours is named by where it is defined, "module:Class".
 """
 
 from __future__ import annotations

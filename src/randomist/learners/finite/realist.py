@@ -52,16 +52,22 @@ class Realist(SharedHistoryLearner):
         gap = np.maximum(best - estimates.value, 0.0)
         if self._scale.unbounded or not self.history.sees_payoffs:
             return -(eta * k_gaussian(gap, self._variance(estimates, eta)) + log_eta)
-        ceiling = UNSEEN if self._scale.running else 1.0
+        ceiling = self._ceiling
         against = eta * 2 * (gap / ceiling) ** 2 + log_eta  # at least: K_inf >= 2 gap², Pinsker's inequality
         leading = np.min(log_eta, where=known & (gap == 0.0), initial=np.inf)
         rivals = np.flatnonzero(known & (against <= leading))  # all others are behind the leader anyway
         against[rivals] = eta[rivals] * self._divergences(rivals, estimates, best, ceiling) + log_eta[rivals]
         return -against
 
+    @property
+    def _ceiling(self) -> float:
+        return UNSEEN if self._scale.running else 1.0
+
     def _divergences(self, rows: Indices, estimates: Estimates, best: float, ceiling: float) -> Array:
         """K_inf of some decisions.  (n,) -> (n,)"""
         if "weights" in self.digested:
+            if best == self.digested["best"]:
+                return self.digested["divergences"][rows]
             weight, sums = self.digested["weights"][rows], self.digested["sums"][rows]
         else:
             weight, sums = self.history.payoff_distributions(rows, estimates)
@@ -80,7 +86,10 @@ class Realist(SharedHistoryLearner):
         if self._scale.unbounded or not self.history.sees_payoffs:
             return digested | self._errors(estimates)
         weights, sums = self.history.payoff_distributions(np.arange(self.space.size), estimates)
-        return digested | {"weights": weights, "sums": sums}
+        known = (estimates.log_effective_samples > -np.inf) & self.active
+        best, ceiling = float(np.max(estimates.value, where=known, initial=-np.inf)), self._ceiling
+        divergences = k_inf(weights, sums / ceiling, best / ceiling) if known.any() else np.zeros(self.space.size)
+        return digested | {"weights": weights, "sums": sums, "best": np.array(best), "divergences": divergences}
 
     def _errors(self, estimates: Estimates) -> dict[str, Array]:
         error = self.history.standard_error(estimates.value, estimates)

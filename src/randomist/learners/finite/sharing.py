@@ -86,9 +86,7 @@ class SharedHistoryLearner(FiniteLearner):
 
     def __post_init__(self) -> None:
         self._span = span(self.window, self.discount)
-        cheap = (
-            isinstance(self.space, Finite) and self.space.family.discrete
-        )  # samples are counted: no round costs more
+        cheap = isinstance(self.space, Finite) and self.space.family.discrete  # counted samples: all rounds cost alike
         refresh = None if self.refresh == "auto" and cheap else self.refresh
         self._refresh = Refresh(refresh, self.refresh_from, self._span)
         self._prior: Prior | None = None
