@@ -42,6 +42,10 @@ def run(
     seeds: Seeds = 1,
     jobs: Jobs = 1,
     settings: Annotated[list[str] | None, typer.Option("--set", help="A setting of the learner, key=value.")] = None,
+    until: Annotated[
+        str | None, typer.Option(help='"sure": end as soon as one decision is left that may be best; of finite sets.')
+    ] = None,
+    level: Annotated[float | None, typer.Option(help="With which probability --until sure is right; 0.95.")] = None,
     save: Annotated[
         Path | None, typer.Option(help="Write the policy recommended by the best run (JSON, for `randomist play`).")
     ] = None,
@@ -66,9 +70,12 @@ def run(
     learner = learner or ("mcmc-randomist" if isinstance(problem.space, Box) else "randomist")
     contender = Contender.parse(learner)
     chosen = contender.settings | parse_settings(settings or [])
+    ending = {} if until is None else {"until": until} | ({} if level is None else {"level": level})
     runs = []
     with progress(seeds, "runs") as advance:
-        for one in run_all([(problem, contender.name, rounds, seed, chosen) for seed in range(seeds)], jobs=jobs):
+        for one in run_all(
+            [(problem, contender.name, rounds, seed, chosen | ending) for seed in range(seeds)], jobs=jobs
+        ):
             runs.append(one)
             advance()
     final = np.array([one.average_payoff[-1] if len(one.payoffs) else np.nan for one in runs])
@@ -77,6 +84,9 @@ def run(
     if runs[0].regret is not None:
         summary["regret"] = _interval(np.array([one.regret[-1] for one in runs if one.regret is not None]))
     summary["recommendations"] = [for_json(one.recommendation) for one in runs]
+    if until is not None:
+        summary["rounds_played"] = [len(one.payoffs) for one in runs]
+        summary["surviving"] = [one.surviving for one in runs]
     summary["clipped"] = sum(one.clipped for one in runs)
     summary["failed"] = sum(len(one.failures) for one in runs)
     if save is not None and isinstance(problem, ControlTask):
@@ -106,6 +116,9 @@ def run(
             interval = f" ± {half:.4g} (95%)" if seeds > 1 else ""
             out.print(f"  {name.replace('_', ' '):15s} {mean:.6g}{interval}")
     out.print(f"  {'recommended':15s} {_shorten(summary['recommendations'])}")
+    if until is not None:
+        sure = sum(len(left) == 1 for left in summary["surviving"])
+        out.print(f"  {'sure':15s} {sure} of {seeds}, after {_shorten(summary['rounds_played'])} rounds")
     if save is not None:
         out.print(f"  {'saved':15s} {save}")
     if summary["clipped"]:

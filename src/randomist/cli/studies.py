@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from randomist._checks import choice
 from randomist._json import for_json
 from randomist.cli.app import app, err
 from randomist.errors import ParameterError
@@ -33,6 +34,7 @@ StorageUrl = Annotated[
     typer.Option("--storage", envvar="RANDOMIST_STORAGE", help="sqlite:///FILE or postgresql://USER@HOST/NAME."),
 ]
 STORAGE = "sqlite:///studies.db"
+Level = Annotated[float, typer.Option(help="With which probability intervals and survivors hold.")]
 Worker = Annotated[str | None, typer.Option(help="Under which name to ask; by default machine and process.")]
 
 
@@ -84,13 +86,24 @@ def ask(
     ] = False,
     lease: Annotated[float | None, typer.Option(help="Seconds for this trial.")] = None,
     ticket: Annotated[str | None, typer.Option(help="Any text: the same text gives the same trial again.")] = None,
+    until: Annotated[
+        str | None, typer.Option(help='"sure": no trial once one decision is left that may be best.')
+    ] = None,
+    level: Level = 0.95,
     storage: StorageUrl = STORAGE,
 ) -> None:
     """Print the next trial: {"id": 0, "decision": 2, "mediator": 1.37}.
 
+    With --until sure, {"sure": true, "recommendation": 2} once one decision of a finite set is left.
+
     Example: trial=$(randomist study ask car --worker bench --resume)
     """
     study = _load(name, storage, worker)
+    if until is not None:
+        choice(until, ("sure",), "--until")
+        if len(study.surviving(level)) == 1:
+            _say({"sure": True, "recommendation": for_json(study.recommend())})
+            return
     if resume:
         if worker is None or batch is not None:
             raise ParameterError("--resume needs --worker NAME, and no --batch")
@@ -131,9 +144,14 @@ def tell(
 @study_app.command()
 def show(
     name: Annotated[str | None, typer.Argument(help="The study's name; without it, all names.")] = None,
+    level: Level = 0.95,
     storage: StorageUrl = STORAGE,
 ) -> None:
-    """Print what is known: counters, pending trials, estimates of a finite set, and the recommendation."""
+    """Print what is known: counters, pending trials, and the recommendation.
+
+    Of a finite set also estimates, intervals of every mean payoff, which decisions may still be best, and roughly how
+    many rounds it takes until one is left.
+    """
     import numpy as np
 
     from randomist.spaces import Finite
@@ -157,6 +175,11 @@ def show(
     if isinstance(study.space, Finite):
         estimates = study.estimates()._asdict()
         shown["estimates"] = {key: _finite(value) for key, value in estimates.items() if key != "log_effective_samples"}
+        if learner.payoff_range != "running" and np.isfinite(learner.payoff_range).all():
+            rounds = study.rounds_left(level)
+            shown["intervals"] = {key: value.tolist() for key, value in study.intervals(level)._asdict().items()}
+            shown["surviving"] = study.surviving(level).tolist()
+            shown["rounds_left"] = rounds if math.isfinite(rounds) else None
     _say(shown)
 
 

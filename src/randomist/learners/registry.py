@@ -203,6 +203,11 @@ def make(learner: LearnerLike, place: Any = None, /, *, space: Any = None, **set
         raise ParameterError(f"{_word(made_by)} cannot be made of these settings: {_line(error)}") from error
 
 
+def takes(learner: LearnerLike, setting: str) -> bool:
+    """Whether a learner, by name or class, has a setting of this name."""
+    return setting in (_settings_of(find(learner) if isinstance(learner, str) else learner) or {})
+
+
 def _for_task(
     task: Any, learner: Any, known: Mapping[str, Any], space: Any, settings: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:

@@ -6,11 +6,12 @@ import threading
 import uuid
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from numpy.typing import ArrayLike
 
 from randomist._checks import whole_number
+from randomist._types import Indices
 from randomist.errors import ParameterError, SpaceError, StudyExistsError, UnknownTrialError
 from randomist.histories.estimates import Estimates
 from randomist.learners.base import Learner, Proposal, Trial
@@ -24,6 +25,9 @@ from randomist.study.rows import Shapes
 from randomist.study.storages import open_storage
 from randomist.study.storages.base import PATIENCE, Raced, Storage
 from randomist.study.streams import Stream, Streams
+
+if TYPE_CHECKING:
+    from randomist.learners.finite.certainty import Intervals
 
 LEASE = 3600.0  # seconds
 LARGEST_BATCH = 1000
@@ -165,6 +169,23 @@ class Study:
         found: Estimates = self.look(lambda learner, _: learner.estimate(decisions))
         return found
 
+    def intervals(self, level: float = 0.95) -> Intervals:
+        """Low and high of every decision's mean payoff; all hold together, however often one looks."""
+        self._check_finite("intervals")
+        found: Intervals = self.look(lambda learner, _: learner.intervals(level))
+        return found
+
+    def surviving(self, level: float = 0.95) -> Indices:
+        """The decisions that may still be best: workers can stop when one is left."""
+        self._check_finite("survivors")
+        found: Indices = self.look(lambda learner, _: learner.surviving(level))
+        return found
+
+    def rounds_left(self, level: float = 0.95) -> float:
+        """An estimate of how many more rounds it takes until one decision survives."""
+        self._check_finite("survivors")
+        return float(self.look(lambda learner, _: learner.rounds_left(level)))
+
     def recommend(self) -> Any:
         """The decision with the best estimated value, as the learner says it."""
         return self.look(lambda learner, _: learner.recommend())
@@ -237,6 +258,10 @@ class Study:
         return f"<Study {self.name!r} of {self.learner_name} in {self.storage.name}>"
 
     # Inside.
+
+    def _check_finite(self, wanted: str) -> None:
+        if not isinstance(self.space, Finite):
+            raise SpaceError(f"{self.learner_name} searches a box, and there are {wanted} of finite sets only")
 
     def _asked_before(self, ticket: str, n: int) -> list[Trial] | None:
         rows = self.storage.with_ticket(self.record.id, ticket, n)
