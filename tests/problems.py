@@ -71,6 +71,16 @@ SHARING = {
     "identify": rd.Identify,
     "safe": partial(rd.Safe, baseline=2, fraction=0.4),
 }
+# Settings that all of these have: estimates that are kept, samples that are forgotten, what was known before.
+SETTINGS = {
+    "randomist refreshed": partial(rd.Randomist, refresh=1.3, refresh_from=20),
+    "realist refreshed": partial(rd.Realist, refresh=1.3, refresh_from=20),
+    "randomist window": partial(rd.Randomist, window=25),
+    "realist window": partial(rd.Realist, window=25),
+    "optimist discount": partial(rd.Optimist, discount=0.97),
+    "randomist prior": partial(rd.Randomist, prior=(0.25, 2.0)),
+}
+FORGETFUL = ("randomist window", "realist window", "optimist discount")
 PER_STEP = {"optimist per-step": partial(rd.Optimist, divergence="per-step")}
 BANDITS = {"ucb1": rd.UCB1, "phe": rd.PerturbedHistory, "thompson": rd.ThompsonSampling, "gp-ucb": rd.GPUCB}
 RIVALS = {
@@ -100,10 +110,12 @@ def takes(name: str, space: str) -> bool:
         return space in ("policies", "per-decision")
     if name in ("experts", "experts clipped"):  # divergences must be known
         return space in DRAWN or (name == "experts" and space == "likelihoods-known")
+    if name in FORGETFUL:
+        return space != "per-decision"  # steps are not forgotten one by one
     return not (name == "optimist computed" and space in TOLD)  # nothing to integrate under
 
 
-FINITE_LEARNERS = SHARING | PER_STEP | BANDITS | RIVALS
+FINITE_LEARNERS = SHARING | SETTINGS | PER_STEP | BANDITS | RIVALS
 FINITE_CASES = [(name, space) for name in FINITE_LEARNERS for space in FINITE if takes(name, space)]
 BOX_CASES = [(name, space) for name in BOX_LEARNERS for space in BOXED]
 
