@@ -151,11 +151,12 @@ class FiniteHistory:
 
     def estimate(self, confidence: float) -> Estimates:
         """With the threshold and the width of round t = m + 1 (Sec. 4, App. C), on the [0, 1] scale.  (K,) each"""
-        samples = self.samples
-        term = confidence_term(samples, confidence)
-        self.columns.settle()
-        if self.span is not None:
+        samples: float = self._told
+        if self.span is not None:  # older samples are forgotten
+            samples = self.samples
+            self.columns.settle()
             self._count_effective()
+        term = confidence_term(samples, confidence)
         eta = self.divergence.effective_samples(self.columns, self.eta) if self._told else self.eta
         table = self.columns.table(eta, term, samples)
         estimator = self.estimator
@@ -166,7 +167,8 @@ class FiniteHistory:
         value = estimator.combine(value, coverage)
         if estimator.unknown is not None:
             value = np.where(log_effective > -np.inf, value, estimator.unknown)
-        estimates = Estimates(value, effective, threshold, width, self.plays.copy(), coverage, log_effective)
+        plays = self.columns.plays[layout.NOW].copy()
+        estimates = Estimates(value, effective, threshold, width, plays, coverage, log_effective)
         return estimates.first(self.space.size) if self.space.loggers else estimates
 
     def standard_error(self, mean: Array, estimates: Estimates) -> Array:

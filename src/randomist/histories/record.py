@@ -36,13 +36,22 @@ class Record:
         self._mediators = Growing(*mediator_shape, dtype=dtypes[1])
         self._payoffs = Growing()
         self._ids = Growing(dtype=np.int64)
+        self._columns = self._ids, self._decisions, self._mediators, self._payoffs
 
     def append(self, decision: Any, mediator: Any, payoff: float, id_: int | None = None) -> None:
         if self.keep:
-            self._ids.append(self._told if id_ is None else id_)
-            self._decisions.append(decision)
-            self._mediators.append(mediator)
-            self._payoffs.append(payoff)
+            ids, decisions, mediators, payoffs = columns = (
+                self._columns
+            )  # every round comes here
+            used = payoffs.used
+            if used == len(payoffs.array):
+                for column in columns:
+                    column.reserve(used + 1)
+            ids.array[used] = self._told if id_ is None else id_
+            decisions.array[used] = decision
+            mediators.array[used] = mediator
+            payoffs.array[used] = payoff
+            ids.used = decisions.used = mediators.used = payoffs.used = used + 1
             if self.last is not None:
                 self._forget(self.last)
         self._told += 1

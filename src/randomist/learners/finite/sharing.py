@@ -234,8 +234,8 @@ class SharedHistoryLearner(FiniteLearner):
 
     def _estimate(self) -> Estimates:
         estimates = self.history.estimate(self.confidence)
-        self._estimated_at = self.told
-        if self.keeps_estimates:
+        self._estimated_at = told = self.told
+        if not self._refresh.exact(told):
             self._harmonic = self.history.harmonic()
         self.digested = self.digest(estimates)
         if self._prior is not None:
@@ -248,8 +248,10 @@ class SharedHistoryLearner(FiniteLearner):
         return self.history.samples + (0.0 if self._prior is None else self._prior.total)
 
     def _unit_estimates(self) -> Estimates:
-        if self._estimates is None or self._estimated_at == self.told:
-            return super()._unit_estimates()
+        if self._estimates is None:
+            self._estimates = self._estimate()
+        if self._estimated_at == self.told:
+            return self._estimates
         if self._carried is None:
             self._carried = self._carry(self._estimates)
         return self._carried
