@@ -92,7 +92,14 @@ def points(box):
     return box.low + rng.random((5, *np.shape(box.low))) * (box.high - box.low)
 
 
+STATES = {path.stem for path in (FOLDER / "states").glob("*.json")}
 SAVED = [*(f"{name} on {space}" for name, space in CASES), "absorbed", "forgotten"]
+SAVED = [title for title in dict.fromkeys(SAVED) if title.replace(" ", "-") in STATES]  # there are learners since
+
+
+def test_all_saved_states_are_loaded():
+    assert {title.replace(" ", "-") for title in SAVED} == STATES
+    assert len(STATES) == 40
 
 
 @pytest.mark.parametrize("title", SAVED)
