@@ -125,12 +125,12 @@ class Certainty:
         return np.stack([mixed(gain.log_evidence(m, lost)), mixed(loss.log_evidence(1.0 - m, lost))])
 
     def surviving(self, level: float) -> Indices:
-        leads = self._evidence()
+        leads = self.evidence()
         return np.flatnonzero(leads.open & (leads.log_evidence < self._needed(level)))
 
     def rounds_left(self, level: float) -> float:
         """How many more rounds until one survives, if evidence grows as it has so far; inf where it has not."""
-        leads, needed = self._evidence(), self._needed(level)
+        leads, needed = self.evidence(), self._needed(level)
         rivals = leads.open & (leads.log_evidence < needed)
         rivals[leads.leader] = False
         if not rivals.any():
@@ -175,7 +175,7 @@ class Certainty:
 
     # Bets on differences.
 
-    def _evidence(self) -> Leads:
+    def evidence(self) -> Leads:
         """How much speaks against each decision being the best, by its difference to the leader."""
         learner = self._learner
         K, estimates = learner.space.size, learner.estimates()

@@ -11,6 +11,7 @@ from randomist._types import Array
 from randomist.histories.estimates import Estimates
 from randomist.learners.finite.sharing import SharedHistoryLearner
 
+HINT = 0.1  # what the divergence of estimates counts beside the bets, which tell nothing at first
 SQUARED_PAYOFF = 0.5  # of y² or (1 - y)², which multiplies the variance of weights
 
 
@@ -18,11 +19,12 @@ SQUARED_PAYOFF = 0.5  # of y² or (1 - y)², which multiplies the variance of we
 class Identify(SharedHistoryLearner):
     """Play what tells the best decision from its closest rival soonest, until one decision survives: then `finished`.
 
-    The leader has the best value, its rival the smallest (v_a - v_b)² / (V_a/η_a + V_b/η_b), the squared difference in
-    units of its variance, with V = v (1 - v), which is the most that payoffs in [0, 1] can vary. Where a run of some
-    decision j is enough like both, the one that is most like them is played: it informs about their difference by w_a y
-    + w_b (1 - y), whose variance is about (d2(a || j) - 1) + (d2(b || j) - 1) times y². Elsewhere, or where that is
-    more than (√V_a + √V_b)², which playing both costs, leader and rival are played in proportion to √V.
+    The leader has the best value, its rival is the decision against which the bets of `surviving` have won least; at
+    first, when they have won nothing, the smallest η_a kl(v_a, m) + η_b kl(v_b, m) decides, which is what it takes to
+    believe that both have the mean m in between. Where a run of some decision j is enough like both, the one that is
+    most like them is played: it informs about their difference by w_a y + w_b (1 - y), whose variance is about
+    (d2(a || j) - 1) + (d2(b || j) - 1) times y². Where that is more than (√V_a + √V_b)², with V = v (1 - v), which
+    playing both costs, leader and rival are played in proportion to √V.
 
     Payoffs on the way do not count: this is for choosing before use. Settings are those of the learners that share
     samples, and this one.
@@ -43,6 +45,9 @@ class Identify(SharedHistoryLearner):
     def __post_init__(self) -> None:
         probability(self.level, "level")
         super().__post_init__()
+        self._decides = (
+            self.keep_record and self.payoff_range != "running" and bool(np.isfinite(self.payoff_range).all())
+        )
 
     @property
     def finished(self) -> bool:
@@ -55,10 +60,14 @@ class Identify(SharedHistoryLearner):
             return np.zeros(1)
         value = (eta * estimates.value + 0.5) / (eta + 1.0)
         variance = value * (1.0 - value)  # V, never 0
-        leader = int(np.argmax(np.where(eta > 0, estimates.value, -np.inf)))
-        squared = (value[leader] - value) ** 2 / (variance[leader] / (eta[leader] + 1e-9) + variance / (eta + 1e-9))
-        squared[leader] = np.inf
-        rival = int(np.argmin(squared))
+        leader = int(np.argmax(np.where((eta > 0) & self.active, estimates.value, -np.inf)))
+        between = (eta[leader] * value[leader] + eta * value) / np.maximum(eta[leader] + eta, 1e-9)
+        evidence = eta[leader] * _divergence(value[leader], between) + eta * _divergence(value, between)
+        if self._decides:
+            evidence = self.certainty.evidence().best_stake + HINT * evidence
+        evidence[~self.active] = np.inf
+        evidence[leader] = np.inf
+        rival = int(np.argmin(evidence))
         noise = self._noise(leader, rival)
         costs = float(np.sqrt(variance[[leader, rival]]).sum() ** 2)
         if noise.min() < costs:
@@ -75,3 +84,8 @@ class Identify(SharedHistoryLearner):
         log_divergences = family.log_renyi(np.array([leader, rival]), np.arange(K))
         with np.errstate(over="ignore"):
             return np.asarray(SQUARED_PAYOFF * np.expm1(log_divergences).sum(axis=0))
+
+
+def _divergence(p: Array | float, q: Array) -> Array:
+    """kl of two Bernoulli distributions, both inside (0, 1)."""
+    return np.asarray(p * np.log(p / q) + (1.0 - p) * np.log((1.0 - p) / (1.0 - q)))
