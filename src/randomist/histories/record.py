@@ -40,9 +40,7 @@ class Record:
 
     def append(self, decision: Any, mediator: Any, payoff: float, id_: int | None = None) -> None:
         if self.keep:
-            ids, decisions, mediators, payoffs = columns = (
-                self._columns
-            )  # every round comes here
+            ids, decisions, mediators, payoffs = columns = self._columns  # every round comes here
             used = payoffs.used
             if used == len(payoffs.array):
                 for column in columns:
