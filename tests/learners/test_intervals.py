@@ -425,3 +425,14 @@ def test_weights_beyond_float64_are_cut():
 
 def test_the_last_level_bets_least():
     assert STAKES[0] / 2 ** (LEVELS - 1) < 1e-6  # what a million rows of an unlike policy may need
+
+
+def test_a_weight_of_infinity_and_a_payoff_of_nothing():
+    """What one policy all but never does, and another one always: w = inf in float64, times y = 0."""
+    learner = rd.UCB1(rd.Finite.likelihoods(2))
+    for _ in range(20):
+        trial = learner.ask()
+        learner.tell(trial, 0.0, log_likelihoods=[-900.0, 0.0] if trial.decision == 0 else [0.0, -900.0])
+    low, high = learner.intervals()
+    assert np.isfinite([low, high]).all()
+    assert not np.isnan(learner.certainty.evidence().log_evidence).any()

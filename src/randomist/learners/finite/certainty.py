@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 RESERVE = 0.1  # of the error, for decisions that are added later
 MOST_LEADERS = 8  # whose bets are kept
+LARGEST_LOG_WEIGHT = 100.0  # what is bet on is cut far below
 CHUNK = 2**18  # weights that are computed at once
 
 
@@ -204,8 +205,9 @@ class Certainty:
         tables = self._pair_tables(leader)
         for rows in self._rows_from(bets.paired.rows):
             y = rows.payoffs[:, None]
-            gain, loss = rows.weights[:, leader, None] * y, rows.weights * (1.0 - y)
-            for bank, variables, table in zip(bets.banks(), (gain + loss, gain + 0 * loss, loss), tables, strict=True):
+            loss = rows.weights * (1.0 - y)
+            gain = np.repeat(rows.weights[:, leader, None] * y, loss.shape[1], axis=1)
+            for bank, variables, table in zip(bets.banks(), (gain + loss, gain, loss), tables, strict=True):
                 bank.add(variables, rows.kinds, table(rows.sources))
         return bets
 
@@ -231,8 +233,8 @@ class Certainty:
             part = slice(start, start + step)
             decisions = record.decisions[part]
             log_density = learner.space.family.log_density(None, record.mediators[part])  # (S, n)
-            with np.errstate(over="ignore"):
-                weights = np.exp(log_density[:K] - log_density[decisions, np.arange(len(decisions))])
+            log_weights = log_density[:K] - log_density[decisions, np.arange(len(decisions))]
+            weights = np.exp(np.minimum(log_weights, LARGEST_LOG_WEIGHT))
             sources, kinds, _ = self._sources(decisions, record.ids[part])
             payoffs = self._scale.units(record.payoffs[part])
             yield Rows(sources, kinds, np.ascontiguousarray(weights.T), payoffs)
