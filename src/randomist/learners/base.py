@@ -227,6 +227,10 @@ class Learner(ABC):
 
     # Save and load.
 
+    def disown_seed(self) -> None:
+        """The seed came from the system, not from the user: it is `entropy`, and no setting."""
+        self.seed = None
+
     def state(self) -> dict[str, Any]:
         """Everything that the future depends on, as plain arrays, numbers and strings."""
         pending = self.pending

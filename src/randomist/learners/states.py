@@ -47,7 +47,7 @@ def fresh(description: dict[str, Any]) -> Learner:
     if settings.get("seed", 0) is not None or "entropy" not in description:
         return cls(space, **settings)
     learner = cls(space, **settings | {"seed": int(description["entropy"])})  # some draw from it when they are made
-    learner.seed = None
+    learner.disown_seed()
     return learner
 
 

@@ -109,6 +109,10 @@ class Safe(FiniteLearner):
             raise ParameterError(f"Safe guards a learner on a finite set, got {type(made).__name__}")
         return made
 
+    def disown_seed(self) -> None:
+        super().disown_seed()
+        self.inner.disown_seed()
+
     # What the state adds to that of the learner inside.
 
     def state(self) -> dict[str, Any]:
