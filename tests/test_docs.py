@@ -217,7 +217,6 @@ def test_the_citation_file_names_the_software_and_the_paper() -> None:
 
 def test_the_changelog_has_this_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(r"^## \[?Unreleased\]?", text, re.MULTILINE)
     assert re.search(rf"^## \[?{re.escape(rd.__version__)}\]?", text, re.MULTILINE)
 
 
