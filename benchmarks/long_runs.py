@@ -1,6 +1,6 @@
 """A million rounds: time, memory, the slope of the total cost in rounds, and what keeping estimates costs in regret.
 
-    python -m benchmarks.long_runs              (about 6 minutes of CPU time, 1.2 GB)
+    python -m benchmarks.long_runs              (about 15 minutes of CPU time, 1.2 GB)
     python -m benchmarks.long_runs rounds       RANDOMIST and REALIST, a million rounds at K = 100 on LQG
     python -m benchmarks.long_runs slope        total cost at 125,000 to 1,000,000 rounds
     python -m benchmarks.long_runs regret       20,000 rounds, refreshes from 1,000 samples on, against exact estimates
