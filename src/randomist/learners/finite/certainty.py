@@ -88,7 +88,7 @@ class Certainty:
                 f"what a decision could still pay is not known with payoff_range={learner.payoff_range!r}, so nothing "
                 "can be said for sure; give payoff_range=(low, high) to make the learner"
             )
-        if not learner.record.keep:
+        if not learner.record.keep or learner.record.last is not None:
             raise ParameterError(
                 "intervals and survivors are bets on the record, which a learner with keep_record=False forgets; leave "
                 "it at True"
