@@ -58,10 +58,11 @@ class Identify(SharedHistoryLearner):
         K, eta = self.space.size, estimates.effective_samples
         if K == 1:
             return np.zeros(1)
-        value = (eta * estimates.value + 0.5) / (eta + 1.0)
+        value = (eta * np.clip(estimates.value, 0.0, 1.0) + 0.5) / (eta + 1.0)
         variance = value * (1.0 - value)  # V, never 0
         leader = int(np.argmax(np.where((eta > 0) & self.active, estimates.value, -np.inf)))
-        between = (eta[leader] * value[leader] + eta * value) / np.maximum(eta[leader] + eta, 1e-9)
+        share = eta / np.maximum(eta[leader] + eta, 1e-9)
+        between = value[leader] + share * (value - value[leader])  # inside (0, 1), even where nothing is known
         evidence = eta[leader] * _divergence(value[leader], between) + eta * _divergence(value, between)
         if self._decides:
             evidence = self.certainty.evidence().best_stake + HINT * evidence
