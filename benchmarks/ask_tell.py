@@ -94,7 +94,7 @@ def grid(K: int) -> rd.Finite:
 def grown(name: str, K: int, t: int) -> rd.Learner:
     """A learner with t told rounds."""
     space = grid(K)
-    learner = rd.LEARNERS[name](space, seed=0)
+    learner = rd.LEARNERS[name](space, seed=0, refresh=None)
     rng = np.random.default_rng(1)
     decisions = rng.integers(K, size=t)
     mediators = space.family.sample(decisions, rng)

@@ -162,13 +162,20 @@ class FiniteHistory:
         estimator = self.estimator
         if not estimator.of_sums:
             table[layout.VALUE] = self._gains(table[layout.CUT])
-        table.flags.writeable = False
-        value, effective, threshold, width, coverage, log_effective, _ = table
-        value = estimator.combine(value, coverage)
+        table.setflags(write=False)
+        coverage, log_effective = table[layout.COVERAGE], table[layout.LOG_EFFECTIVE]
+        value = estimator.combine(table[layout.VALUE], coverage)
         if estimator.unknown is not None:
             value = np.where(log_effective > -np.inf, value, estimator.unknown)
-        plays = self.columns.plays[layout.NOW].copy()
-        estimates = Estimates(value, effective, threshold, width, plays, coverage, log_effective)
+        estimates = Estimates(
+            value,
+            table[layout.EFFECTIVE],
+            table[layout.THRESHOLD],
+            table[layout.WIDTH],
+            self.columns.plays[layout.NOW].copy(),
+            coverage,
+            log_effective,
+        )
         return estimates.first(self.space.size) if self.space.loggers else estimates
 
     def standard_error(self, mean: Array, estimates: Estimates) -> Array:

@@ -23,70 +23,67 @@ from randomist._types import Array, Indices
 LEVEL = 0.01  # of a run without drift: the probability of a false alarm, at any time
 FIRST, GROWTH = 16, 1.5
 TIMES = 64  # the last one is after 10^12 plays
-N, SUM, SQUARES = range(3)
+NOW, TEST, MARKS = range(3)  # the tables of a test: sums, what says when to compare, and the sums at those times
+N, SUM, SQUARES = range(3)  # rows of sums
+PASSED, SHARE = range(2)  # rows of TEST: how many of the times have passed, a decision's part of the level
 
 
 class DriftTest:
     """Sums of each decision's payoffs in [0, 1], now and at the times when they are compared: O(1) a payoff."""
 
     def __init__(self, decisions: int) -> None:
-        self.sums = np.zeros((3, decisions))
-        self.passed = np.zeros(decisions, np.int64)  # how many of the times have passed
-        self.marks = np.zeros((TIMES, 3, decisions))  # the sums at those; memory that is not touched costs nothing
-        self.shares = np.full(decisions, LEVEL / 2 / decisions)
+        self.tables = np.zeros((MARKS + TIMES, 3, decisions))  # one array is one argument; untouched memory is free
+        self.tables[TEST, SHARE] = LEVEL / 2 / decisions
         self._added = 0
         self.found: tuple[int, int] | None = None  # the first decision that drifted, and after how many of its plays
 
     def add(self, decision: int, payoff: float) -> None:
-        before = _add(self.sums, self.passed, self.marks, self.shares, decision, payoff)
+        before = _add(self.tables, decision, payoff)
         if before and self.found is None:
             self.found = decision, before
 
     def add_all(self, decisions: Indices, payoffs: Array) -> None:
         """Payoffs as they were told.  (n,), (n,)"""
-        decision, before = _add_all(self.sums, self.passed, self.marks, self.shares, decisions, payoffs)
+        decision, before = _add_all(self.tables, decisions, payoffs)
         if before and self.found is None:
             self.found = int(decision), int(before)
 
     def grow(self) -> None:
         """One more decision, which gets a part of the level that was kept for those that come later."""
         self._added += 1
-        self.sums = np.pad(self.sums, ((0, 0), (0, 1)))
-        self.passed = np.append(self.passed, 0)
-        marks = np.zeros((TIMES, *self.sums.shape))
-        used = int(self.passed.max())
-        marks[:used, :, :-1] = self.marks[:used]
-        self.marks = marks
-        self.shares = np.append(self.shares, LEVEL / 2 / (self._added * (self._added + 1)))
+        used = MARKS + int(self.tables[TEST, PASSED].max())
+        tables = np.zeros((MARKS + TIMES, 3, self.tables.shape[2] + 1))
+        tables[:used, :, :-1] = self.tables[:used]
+        tables[TEST, SHARE, -1] = LEVEL / 2 / (self._added * (self._added + 1))
+        self.tables = tables
 
 
 @compiled
-def _add_all(
-    sums: Array, passed: Indices, marks: Array, shares: Array, decisions: Indices, payoffs: Array
-) -> tuple[int, int]:
+def _add_all(tables: Array, decisions: Indices, payoffs: Array) -> tuple[int, int]:
     """The first of these decisions that drifted, and where; (0, 0) if none did."""
     decision, found = 0, 0
     for i in range(decisions.shape[0]):
-        before = _add(sums, passed, marks, shares, decisions[i], payoffs[i])
+        before = _add(tables, decisions[i], payoffs[i])
         if before and not found:
             decision, found = decisions[i], before
     return decision, found
 
 
 @compiled
-def _add(sums: Array, passed: Indices, marks: Array, shares: Array, k: int, payoff: float) -> int:
+def _add(tables: Array, k: int, payoff: float) -> int:
     """One more payoff; how many plays came before the drift, 0 where there is none to be seen."""
-    sums[N, k] += 1.0
-    sums[SUM, k] += payoff
-    sums[SQUARES, k] += payoff * payoff
-    j = passed[k]
-    if j == marks.shape[0] or sums[N, k] < math.ceil(FIRST * GROWTH**j):
+    sums, test, marks = tables[NOW, :, k], tables[TEST, :, k], tables[MARKS:, :, k]
+    sums[N] += 1.0
+    sums[SUM] += payoff
+    sums[SQUARES] += payoff * payoff
+    j = int(test[PASSED])
+    if j == marks.shape[0] or sums[N] < math.ceil(FIRST * GROWTH**j):
         return 0
-    marks[j, :, k] = sums[:, k]
-    passed[k] += 1
+    marks[j] = sums
+    test[PASSED] += 1.0
     for split in range(j):
-        if _differ(marks[split, :, k], sums[:, k] - marks[split, :, k], shares[k] / (j * (j + 1)) / j):
-            return int(marks[split, N, k])
+        if _differ(marks[split], sums - marks[split], test[SHARE] / (j * (j + 1)) / j):
+            return int(marks[split, N])
     return 0
 
 

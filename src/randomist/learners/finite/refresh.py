@@ -25,11 +25,13 @@ class Refresh:
     def __init__(self, refresh: Any, start: Any, span: int | None = None) -> None:
         self.growth = _growth(refresh)
         self.start, self.span = whole_number(start, "refresh_from"), span
+        always = self.growth == 1.0 or (span is not None and span <= self.start)
+        self.exact_below = math.inf if always else self.start  # with fewer samples estimates follow every one
         self._passed, self._next = 0, self.start  # two neighbours on the grid
 
     def exact(self, told: int) -> bool:
         """Whether estimates follow every sample up to here."""
-        return self.growth == 1.0 or told < self.start or (self.span is not None and self.span <= self.start)
+        return told < self.exact_below
 
     def last(self, told: int) -> int:
         """The largest time on the grid that is not after `told`."""

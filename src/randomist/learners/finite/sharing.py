@@ -234,8 +234,8 @@ class SharedHistoryLearner(FiniteLearner):
 
     def _estimate(self) -> Estimates:
         estimates = self.history.estimate(self.confidence)
-        self._estimated_at = told = self.told
-        if not self._refresh.exact(told):
+        self._estimated_at = told = len(self.record)
+        if told >= self._refresh.exact_below:
             self._harmonic = self.history.harmonic()
         self.digested = self.digest(estimates)
         if self._prior is not None:
@@ -250,7 +250,7 @@ class SharedHistoryLearner(FiniteLearner):
     def _unit_estimates(self) -> Estimates:
         if self._estimates is None:
             self._estimates = self._estimate()
-        if self._estimated_at == self.told:
+        if self._estimated_at == len(self.record):
             return self._estimates
         if self._carried is None:
             self._carried = self._carry(self._estimates)
@@ -277,7 +277,7 @@ class SharedHistoryLearner(FiniteLearner):
     def _learned(self) -> None:
         """Estimates wait until they are asked for; where they are kept for longer, the times of the grid decide."""
         self._carried = None
-        if self._refresh.exact(self.told):
+        if len(self.record) < self._refresh.exact_below:
             self._estimates = None
         elif self._estimates is None or self._estimated_at < self._refresh.last(self.told):
             self._estimates = self._estimate()
