@@ -1,0 +1,1 @@
+"""How `Auto` fares on noisy functions of its own: `python -m benchmarks.auto.trial`."""
