@@ -115,3 +115,7 @@ class BadRowsError(LogError):
     def __init__(self, message: str, problems: tuple[Any, ...] = ()) -> None:
         super().__init__(message)
         self.problems = problems
+
+
+class SelectionError(BadRowsError):
+    """Bad rows that must not be left out, because their payoffs are unlike the others': what is left would be biased."""

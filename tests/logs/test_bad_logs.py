@@ -8,9 +8,11 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import randomist as rd
 from randomist import errors
+from randomist.logs.problems import FALSE_ALARM, Payoffs
 
 ROWS = 30
 
@@ -65,11 +67,12 @@ def test_a_bad_row_is_named_and_the_rest_is_usable(tmp_path, kind, column, rows,
     message = str(caught.value)
     assert words in message
     assert f"{len(rows)} of {ROWS} rows are bad (counted from 0)" in message
-    assert "skip_bad_rows" in message
+    outside = "outside payoff_range" in words
+    assert ("--payoff-range 0 1.5" if outside else "--skip-bad-rows") in message
     assert "\n" not in message
     assert [row for problem in caught.value.problems for row in problem.rows] == rows
 
-    log = rd.Log(source, chunk_rows=4, skip_bad_rows=True)
+    log = rd.Log(source, chunk_rows=4, skip_bad_rows=True, force=outside)
     assert len(log) == ROWS - len(rows)
     kept = {name: np.delete(values, rows) for name, values in columns.items()}
     found, expected = log.evaluate().to_dict(), rd.Log(kept).evaluate().to_dict()
@@ -192,3 +195,46 @@ def test_many_repeated_ids_are_found_exactly():
         assert problem.count == len(expected)
         assert list(problem.rows) == expected[:8]
         assert len(rd.Log(columns, chunk_rows=128, skip_bad_rows=True)) == 3000 - len(expected)
+
+
+def test_payoffs_out_of_range_are_not_left_out_unless_forced():
+    """Payoffs of 0 and 3 with the default range: without the successes, 0 is what is left."""
+    columns = table()
+    columns["payoff"] = np.where(np.arange(ROWS) % 5, 0.0, 3.0)
+    with pytest.raises(errors.BadRowsError, match=r"payoff_range=\(0, 3\) \(--payoff-range 0 3\) or wider") as caught:
+        rd.Log(columns)
+    assert "skip" not in str(caught.value)
+    with pytest.raises(errors.SelectionError, match=r"would bias.*--payoff-range 0 3.*--force"):
+        rd.Log(columns, skip_bad_rows=True)
+    assert len(rd.Log(columns, payoff_range=(0, 3))) == ROWS
+    assert len(rd.Log(columns, skip_bad_rows=True, force=True)) == ROWS - 6
+
+
+def test_bad_rows_that_earned_more_are_not_left_out_unless_forced():
+    rng = np.random.default_rng(2)
+    columns = {name: np.resize(values, 1000) for name, values in table().items() if name != "id"}
+    columns["payoff"] = 2.0 * (rng.random(1000) < 0.3)
+    bad = np.flatnonzero(columns["payoff"])[:40]
+    columns["log_likelihood:b"][bad] = math.nan
+    words = r"40 bad rows whose payoff is known earned 2 on average, all rows 0\.\d+: .*--force"
+    with pytest.raises(errors.SelectionError, match=words):
+        rd.Log(columns, skip_bad_rows=True, payoff_range=(0, 2))
+    assert len(rd.Log(columns, skip_bad_rows=True, payoff_range=(0, 2), force=True)) == 960
+
+
+@pytest.mark.parametrize("chance", [0.02, 0.5])
+def test_rows_that_are_bad_by_chance_are_left_out(chance):
+    """2,000 subsets of 60 of 3,000 rows: false alarms stay below the 1% that is stated.
+
+    If they came 1% of the time, this would fail with a probability of 0.1%.
+    """
+    rng, alarms = np.random.default_rng(5), 0
+    for _ in range(2000):
+        payoffs = (rng.random(3000) < chance).astype(float)
+        left, all_ = Payoffs(), Payoffs()
+        left.add(payoffs[:60])
+        all_.add(payoffs)
+        alarms += left.unlike(all_)
+    assert alarms <= stats.binom.isf(1e-3, 2000, FALSE_ALARM)
+    left.add(np.ones(60))
+    assert left.unlike(all_)  # it can see what it is for

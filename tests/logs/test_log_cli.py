@@ -115,7 +115,8 @@ def test_help_helps(folder, monkeypatch, capsys):
         (["log.parquet", "--weight-bound", "1.2"], "above its weight_bounds"),
         (["log.parquet", "--weights", "none"], "'balance', 'own'"),
         (["log.parquet", "--level", "2"], "level must lie"),
-        (["log.parquet", "--payoff-range", "0", "0.5"], "outside payoff_range"),
+        (["log.parquet", "--payoff-range", "0", "0.5"], "--payoff-range 0 1"),
+        (["log.parquet", "--payoff-range", "0", "0.5", "--skip-bad-rows"], "--force"),
     ],
 )
 def test_errors_are_one_line(folder, monkeypatch, capsys, arguments, words):

@@ -54,6 +54,9 @@ def evaluate(
     skip_bad_rows: Annotated[
         bool, typer.Option("--skip-bad-rows", help="Leave bad rows out instead of refusing the log.")
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Leave bad rows out even where their payoffs are unlike the others'.")
+    ] = False,
     figure: Annotated[
         Path | None,
         typer.Option(help="Where to draw (.png, .pdf or .svg). Default: out/evaluate.png; with --json: nowhere."),
@@ -88,6 +91,7 @@ def evaluate(
         weights=weights,
         adaptive=adaptive,
         skip_bad_rows=skip_bad_rows,
+        force=force,
     )
     evaluation = data.evaluate(level=level, threshold=threshold, weight_bounds=_bounds(weight_bound))
     if figure is not None:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from randomist import _checks
 from randomist._types import Indices
-from randomist.errors import BadRowsError, LogError, NoDataError, ParameterError
+from randomist.errors import BadRowsError, LogError, NoDataError, ParameterError, SelectionError
 from randomist.logs import source, sums
 from randomist.logs.problems import Problem, Problems, repeated_ids
 from randomist.logs.rows import LogArrays, LoggedRows
@@ -46,7 +46,10 @@ class Log:
     adaptive
         True if policies were chosen by looking at earlier payoffs. A file cannot tell that by itself.
     skip_bad_rows
-        Leave bad rows out instead of raising `BadRowsError`.
+        Leave bad rows out instead of raising `BadRowsError`. Rows whose payoffs are outside `payoff_range`, or clearly
+        unlike the others', raise `SelectionError` all the same, because what is left would be biased.
+    force
+        Leave those out, too.
     chunk_rows
         How many rows are in memory at a time.
     """
@@ -61,6 +64,7 @@ class Log:
         weights: str | None = None,
         adaptive: bool = False,
         skip_bad_rows: bool = False,
+        force: bool = False,
         chunk_rows: int = CHUNK_ROWS,
     ) -> None:
         self.payoff_range = _checks.payoff_range(
@@ -81,7 +85,7 @@ class Log:
         others = sorted(name for name in acted if name not in self.candidates) if self.names_loggers else []
         self.likelihoods = (*self.candidates, *others)  # the policies whose likelihoods are read, candidates first
         self._repeated: Indices = np.empty(0, np.int64)
-        self._check(skip_bad_rows)
+        self._check(skip_bad_rows, force)
 
     @classmethod
     def from_arrays(
@@ -231,7 +235,7 @@ class Log:
         flags[self._repeated[inside] - chunk.start] |= sums.REPEATED
         return flags
 
-    def _check(self, skip: bool) -> None:
+    def _check(self, skip: bool, force: bool) -> None:
         """The first pass: every row is looked at, bad ones are named, and those that are used are counted."""
         if ID in self._types:
             self._repeated = repeated_ids(self._query, self._by_slices)
@@ -240,8 +244,7 @@ class Log:
         for chunk in self._chunks():
             flags = self._flags(chunk)
             good = flags == 0
-            if not good.all():
-                found.add(chunk.start, flags, chunk.log_likelihoods)
+            found.add(chunk.start, flags, chunk.payoffs, chunk.log_likelihoods)
             if self.names_loggers:
                 counts += np.bincount(chunk.loggers[good], minlength=len(counts))
             rows += len(flags)
@@ -250,6 +253,9 @@ class Log:
         self.loggers = {name: int(count) for name, count in zip(self.likelihoods, counts, strict=True) if count}
         if self.problems and not skip:
             raise BadRowsError(found.message(rows), self.problems)
+        selected = None if force or not self.rows else found.selected()
+        if selected is not None:
+            raise SelectionError(f"{self.problems[0]}: {selected}", self.problems)
         if not self.rows:
             words = "; ".join(str(problem) for problem in self.problems)
             raise NoDataError(f"the log has no usable row of {rows}{': ' + words if words else ''}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from randomist._types import Array, Indices
 from randomist.logs import source, sums
 
 SHOWN = 8  # row numbers that a problem keeps
+FALSE_ALARM = 0.01  # how often rows that are bad by pure chance are said to differ by payoff, at most
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,9 @@ class Problems:
     """Collects what `flag_rows` finds, chunk by chunk."""
 
     def __init__(self, payoff_range: tuple[float, float], likelihoods: Sequence[str]) -> None:
+        self._range = payoff_range
+        self._outside = (math.inf, -math.inf)  # the least and the most payoff that is finite
+        self._left, self._all = Payoffs(), Payoffs()
         self._reasons = {
             sums.PAYOFF: "payoff is not finite",
             sums.RANGE: f"payoff is outside payoff_range {payoff_range}",
@@ -51,9 +56,20 @@ class Problems:
         self._first: dict[str, list[int]] = {}
         self.rows = 0  # rows with at least one problem
 
-    def add(self, start: int, flags: Indices, log_likelihoods: Array) -> None:
+    def add(self, start: int, flags: Indices, payoffs: Array, log_likelihoods: Array) -> None:
         """What is wrong with the rows of a chunk that begins at row `start`."""
-        self.rows += int(np.count_nonzero(flags))
+        low, high = self._range
+        share = (payoffs - low) / (high - low)
+        known = flags & (sums.PAYOFF | sums.RANGE | sums.REPEATED) == 0  # a copy that is left out takes nothing away
+        self._all.add(share[known])
+        bad = np.flatnonzero(flags)
+        if not len(bad):
+            return
+        self._left.add(share[bad][known[bad]])
+        outside = payoffs[flags & sums.RANGE != 0]
+        if len(outside):
+            self._outside = (min(self._outside[0], outside.min()), max(self._outside[1], outside.max()))
+        self.rows += len(bad)
         for bit, reason in self._reasons.items():
             self._note(reason, start + np.flatnonzero(flags & bit))
         wrong = np.flatnonzero(flags & sums.LIKELIHOOD)
@@ -73,10 +89,62 @@ class Problems:
 
     def message(self, rows: int) -> str:
         words = "; ".join(str(problem) for problem in self.all())
-        return (
-            f"{self.rows} of {rows} rows are bad (counted from 0): {words}; "
-            "correct them, or leave them out with skip_bad_rows=True (--skip-bad-rows)"
-        )
+        return f"{self.rows} of {rows} rows are bad (counted from 0): {words}; {self._remedy()}"
+
+    def selected(self) -> str | None:
+        """Why rows must not be left out: their payoffs are unlike the others'. None if nothing says so."""
+        if self._outside[0] < math.inf:
+            return (
+                f"leaving rows out by their payoff would bias what is left; {self._remedy()}; or leave them out all "
+                "the same with force=True (--force)"
+            )
+        if self._left.unlike(self._all):
+            low, span = self._range[0], self._range[1] - self._range[0]
+            left, mean = (low + span * payoffs.mean for payoffs in (self._left, self._all))
+            return (
+                f"the {self._left.rows} bad rows whose payoff is known earned {left:.4g} on average, all rows "
+                f"{mean:.4g}: what is left would be biased; correct them, or leave them out all the same with "
+                "force=True (--force)"
+            )
+        return None
+
+    def _remedy(self) -> str:
+        if self._outside[0] < math.inf:
+            low, high = min(self._range[0], self._outside[0]), max(self._range[1], self._outside[1])
+            return (
+                f"payoffs go from {low:g} to {high:g}: say what they can be, with payoff_range=({low:g}, {high:g}) "
+                f"(--payoff-range {low:g} {high:g}) or wider"
+            )
+        return "correct them, or leave them out with skip_bad_rows=True (--skip-bad-rows)"
+
+
+class Payoffs:
+    """Mean and variance of payoffs in [0, 1]."""
+
+    def __init__(self) -> None:
+        self.rows, self._sum, self._squares = 0, 0.0, 0.0
+
+    def add(self, payoffs: Array) -> None:
+        self.rows += len(payoffs)
+        self._sum += float(payoffs.sum())
+        self._squares += float((payoffs * payoffs).sum())
+
+    @property
+    def mean(self) -> float:
+        return self._sum / self.rows
+
+    def unlike(self, population: Payoffs) -> bool:
+        """Whether the mean is too far from the population's for a subset drawn without looking.
+
+        Bernstein's inequality at `FALSE_ALARM`, which holds for draws without replacement as well (Hoeffding 1963,
+        "Probability inequalities for sums of bounded random variables", Theorem 4): |difference| >= t has a
+        probability of at most 2 exp(-m t² / (2 (σ² + t/3))).
+        """
+        if not self.rows:
+            return False
+        gap = abs(self.mean - population.mean)
+        variance = max(population._squares / population.rows - population.mean**2, 0.0)
+        return self.rows * gap**2 > 2.0 * math.log(2.0 / FALSE_ALARM) * (variance + gap / 3.0)
 
 
 def repeated_ids(query: pl.LazyFrame, by_slices: bool) -> Indices:
