@@ -70,10 +70,16 @@ class Function:
         """What is told for a point in round t.  (d,) -> number"""
         return float(self.mean(x)) + self.noise(self.unit(x), t, rng)
 
+    @property
+    def flat(self) -> bool:
+        """Whether all points are equal."""
+        return self.best - self.typical < 1e-9
+
     def normalised(self, mean: ArrayLike) -> Array:
         """0 at the mean of a uniform random point, 1 at the best; NaN where all points are equal."""
-        gap = self.best - self.typical
-        return (np.asarray(mean) - self.typical) / gap if gap > 1e-9 else np.full_like(mean, np.nan, dtype=float)
+        if self.flat:
+            return np.full_like(mean, np.nan, dtype=float)
+        return (np.asarray(mean) - self.typical) / (self.best - self.typical)
 
 
 def gaussian(std: float) -> Noise:

@@ -142,7 +142,7 @@ def unstable_system(seed: int, width: float) -> Shape:
 
     x' = A x + B u + w with E[w wᵀ] = W. The payoff is minus the mean cost E[xᵀx + 0.1 uᵀu] per step in the long run:
     the covariance S of the state solves S = F S Fᵀ + W with F = A - B K. It is -100 where F is not stable, or the cost
-    is larger. The best gains solve Riccati's equation; the box is `width` wide in each, and does not have them at its centre.
+    is larger. The best gains solve Riccati's equation; the box is `width` wide, and they are not at its centre.
     """
     from scipy.linalg import solve_discrete_are
 

@@ -5,8 +5,9 @@ The loop, not the method, counts episodes, plays the start first and keeps point
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ class Play(NamedTuple):
     point: Array  # (d,)
     recommended: Array | Callable[[], Array]  # (d,), or what computes it, where that is dear
     ahead: Array | None = None  # this point and those sure to follow it, whatever they return  (n, d)
+    scout: bool = False  # whether the method plays it to see, not to earn
 
 
 Search = Generator[Play, float, None]
@@ -78,6 +80,51 @@ class Method:
         recommended = play.recommended() if callable(play.recommended) else play.recommended
         search.close()
         return Trace(np.array(payoffs), problem.parameters(recommended))
+
+
+class Followed(NamedTuple):
+    """What a search did on a function of the unit cube."""
+
+    asked: Array  # as the method gave them, in the cube or not  (rounds, d)
+    played: Array  # moved to the border of the cube where they lay beyond  (rounds, d)
+    payoffs: Array  # (rounds,)
+    scouts: Array  # which were played to see, not to earn  (rounds,)
+    recommended: Array  # after each of the marks  (marks, d)
+    seconds: float  # of CPU time in the search itself
+
+
+def follow(
+    search: Callable[[Array, float, np.random.Generator], Search],
+    evaluate: Callable[[Array, int], float],
+    start: Array,
+    rng: np.random.Generator,
+    marks: Sequence[int],
+) -> Followed:
+    """Play one point after the other, the start first, up to the last of the marks, each a number of rounds.
+
+    `evaluate(point, t)` is the payoff of a point of the cube in round t = 0, 1, ...
+    """
+    asked, played, scouts, recommended = [start], [start], [False], []
+    payoffs, begun = [evaluate(start, 0)], time.process_time()
+    steps = search(start.copy(), payoffs[0], rng)
+    play, seconds = next(steps), time.process_time() - begun
+    for t in range(1, max(marks) + 1):
+        begun = time.process_time()
+        if t in marks:
+            now = play.recommended() if callable(play.recommended) else play.recommended
+            recommended.append(np.clip(now, 0.0, 1.0))
+        if t < max(marks):
+            point = np.clip(play.point, 0.0, 1.0)
+            asked.append(np.array(play.point))
+            played.append(point)
+            scouts.append(play.scout)
+            evaluated = time.process_time()
+            payoffs.append(evaluate(point, t))
+            begun += time.process_time() - evaluated
+            play = steps.send(payoffs[-1])
+        seconds += time.process_time() - begun
+    steps.close()
+    return Followed(*map(np.array, (asked, played, payoffs, scouts, recommended)), seconds)
 
 
 def play_all(points: Array, recommended: Array) -> Generator[Play, float, Array]:

@@ -7,16 +7,26 @@ import numpy as np
 import randomist as rd
 from benchmarks.peers.problems import Array
 from benchmarks.peers.search import Play, Search
+from randomist.learners.box.scouting import is_scout
 
 
-def auto(start: Array, start_payoff: float, rng: np.random.Generator) -> Search:
+def auto(start: Array, start_payoff: float, rng: np.random.Generator, batch: int = 1) -> Search:
     """The first decision is a narrow Gaussian around the start, whatever that returned."""
     d = start.size
     learner = rd.Auto(low=np.zeros(d), high=np.ones(d), first=start, seed=int(rng.integers(2**31)))
 
     def recommended() -> Array:
-        return np.asarray(learner.recommend()) if learner.told else start
+        return np.atleast_1d(learner.recommend()) if learner.told else start
 
     while True:
-        trial = learner.ask()
-        learner.tell(trial, (yield Play(np.asarray(trial.mediator), recommended)))
+        trials = learner.ask(batch=batch)
+        payoffs = []
+        for trial in trials:
+            payoffs.append((yield Play(np.atleast_1d(trial.mediator), recommended, scout=scouts(trial))))
+        for trial, payoff in zip(trials, payoffs, strict=True):
+            learner.tell(trial, payoff)
+
+
+def scouts(trial: rd.Trial) -> bool:
+    """Whether a trial of Auto is a scout's or fills the box."""
+    return bool(is_scout(trial.decision[-1]))

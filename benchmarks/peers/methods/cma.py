@@ -12,12 +12,17 @@ from benchmarks.peers.search import Search, commit, play_all
 
 
 def cma_es(
-    start: Array, start_payoff: float, rng: np.random.Generator, sigma: float = 0.2, populations: int = 1
+    start: Array,
+    start_payoff: float,
+    rng: np.random.Generator,
+    sigma: float = 0.2,
+    populations: int = 1,
+    population: int | None = None,
 ) -> Search:
-    """`populations` multiplies the package's default population size, 4 + ⌊3 log d⌋."""
+    """`populations` multiplies the package's default population size, 4 + ⌊3 log d⌋; `population` replaces it."""
     from cmaes import CMA
 
-    size = populations * (4 + int(3 * np.log(start.size)))
+    size = population or populations * (4 + int(3 * np.log(start.size)))
     bounds = np.tile([0.0, 1.0], (start.size, 1))
     seed = int(rng.integers(2**31))
     optimizer = CMA(mean=start, sigma=sigma, bounds=bounds, seed=seed, population_size=size)
