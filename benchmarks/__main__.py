@@ -9,7 +9,7 @@ BENCHMARKS = (
     "startup",
     *("ask_tell", "control_tasks", "box_learners", "loading"),
     *("long_runs", "drift"),
-    *("rivals", "realist", "lock_in"),
+    *("rivals", "realist", "further", "lock_in"),
     *("logged_data", "log_intervals", "categorical", "per_decision"),
 )
 
