@@ -42,6 +42,7 @@ class Counters(NamedTuple):
     closed: int  # told or failed
     told: int
     checkpointed: int  # closings that the checkpoint covers
+    changes: int  # how often a decision was added or retired
 
 
 # What is written.
@@ -67,11 +68,19 @@ class AskRequest(NamedTuple):
     expected: int | None  # the number that the first trial must get, or None for any
 
 
+class NewChange(NamedTuple):
+    """A decision that is about to come or go."""
+
+    kind: str  # add or retire
+    data: str  # JSON: the family's state of the new member, and its name; or the decision's number
+    worker: str
+
+
 class Checkpoint(NamedTuple):
     """What a learner has computed from the first `closed` closings."""
 
     closed: int
-    digest: str  # of the told trials among them
+    digest: str  # of the told trials among them, and of the changes by then
     version: str  # of randomist
     caches: str
 
@@ -96,6 +105,16 @@ class ClosedRow(NamedTuple):
     state: str
     payoff: float | None
     reason: str | None
+
+
+class ChangeRow(NamedTuple):
+    """A decision that came or went, and how much had happened by then."""
+
+    place: int  # among the changes, from 1
+    kind: str
+    data: str
+    asked: int
+    closed: int
 
 
 class TrialRow(NamedTuple):
@@ -132,11 +151,12 @@ class Closed(NamedTuple):
 
 
 class News(NamedTuple):
-    """What happened since a worker looked: trials by number, closings in their order."""
+    """What happened since a worker looked: trials by number, closings and changes in their order."""
 
     counters: Counters
     asks: Sequence[AskedRow]
     closings: Sequence[ClosedRow]
+    changes: Sequence[ChangeRow]
 
 
 class Page(NamedTuple):
@@ -165,3 +185,4 @@ class Everything(NamedTuple):
     checkpoint: Checkpoint | None
     trials: Columns
     search: str | None  # of the last trial
+    changes: Sequence[ChangeRow]

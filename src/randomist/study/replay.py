@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,14 @@ from randomist.histories.record import Record
 from randomist.learners import states as saved_states
 from randomist.learners.base import Learner, Trial
 from randomist.learners.finite.base import FiniteLearner
-from randomist.study.records import Checkpoint, ClosedRow, Columns, Everything
+from randomist.spaces import Finite
+from randomist.study import changes
+from randomist.study.records import ChangeRow, Checkpoint, ClosedRow, Columns, Counters, Everything
 from randomist.study.rows import CLOSED, Shapes
 
 KEPT = ("format", "learner", "space", "settings")  # of a learner's state: what a study's row holds
 CHANGED = "decisions"  # and this, where decisions were added or retired before
+UNREADABLE = (RandomistError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
 
 
 def describe(learner: Learner) -> str:
@@ -39,7 +43,7 @@ def fresh(study: str, text: Any) -> Learner:
         if isinstance(learner, FiniteLearner):
             learner.restore_decisions(described.get(CHANGED, {}))
         return learner
-    except (RandomistError, TypeError, ValueError, AttributeError, IndexError, KeyError) as error:
+    except UNREADABLE as error:
         raise StudyDataError(
             f"study {study!r} (a row of randomist_studies) does not describe a learner of this version: {error}"
         ) from error
@@ -60,15 +64,19 @@ class Past(NamedTuple):
     closings: Indices  # (closed,) the numbers of closed trials in their order
     payoffs: Array  # (closed,) NaN where a trial failed
     reasons: list[str]  # (closed,) why it failed
+    changes: Sequence[ChangeRow]  # decisions that came and went
 
     def trials(self, numbers: Indices) -> list[Trial]:
         columns = (self.decisions[numbers], self.mediators[numbers])
         return [Trial(*trial) for trial in zip(numbers.tolist(), *map(_entries, columns), strict=True)]
 
 
-def read(shapes: Shapes, found: Everything) -> Past:
-    """All rows of a study, checked: an error names the row."""
+def read(shapes: Shapes, found: Everything, began: Learner) -> Past:
+    """All rows of a study that began with a learner, checked: an error names the row."""
     counters, columns = found.counters, found.trials
+    changes.check(shapes, found.changes, Counters(0, 0, 0, 0, 0), counters)
+    if isinstance(began, FiniteLearner):
+        shapes.follow(began.arrivals, found.changes)
     if list(columns.number) != list(range(counters.asked)):
         missing = next((n for n, number in enumerate(columns.number) if number != n), len(columns.number))
         raise shapes.wrong(missing, f"it is missing; {counters.asked} trials were asked")
@@ -82,7 +90,14 @@ def read(shapes: Shapes, found: Everything) -> Past:
     payoffs = _payoffs(shapes, columns, closings)
     if np.count_nonzero(~np.isnan(payoffs)) != counters.told:
         raise StudyDataError(f"study {shapes.study!r} counts {counters.told} told trials, its rows say otherwise")
-    return Past(decisions, mediators, closings, payoffs, [str(columns.reason[n] or "") for n in closings])
+    for row in found.changes:
+        if (closings[: row.closed] >= row.asked).any():
+            number = int(closings[: row.closed].max())
+            raise shapes.wrong_change(
+                row.place, f"after {row.asked} asks, trial {number} cannot be among {row.closed} closings"
+            )
+    reasons = [str(columns.reason[n] or "") for n in closings]
+    return Past(decisions, mediators, closings, payoffs, reasons, found.changes)
 
 
 def _closings(shapes: Shapes, columns: Columns) -> Indices:
@@ -117,24 +132,46 @@ def _payoffs(shapes: Shapes, columns: Columns, closings: Indices) -> Array:
 def rebuild(shapes: Shapes, description: str, found: Everything) -> Learner:
     """The learner of a study.
 
-    A checkpoint, where there is one, saves the work of telling again what it covers; the result is the same, bit for
-    bit. One that does not fit (another version, trials that were edited) is left aside.
+    It lives through what happened from one change of its decisions to the next, because what a change does depends on
+    what was asked and told by then. A checkpoint, where there is one, saves the work of telling again what it covers;
+    the result is the same, bit for bit. One that does not fit (another version, rows that were edited) is left aside.
     """
-    past, learner, covered = read(shapes, found), fresh(shapes.study, description), 0
-    if found.checkpoint is not None and (restored := _restored(learner, found.checkpoint, past)) is not None:
-        learner, covered = restored, found.checkpoint.closed
+    learner = fresh(shapes.study, description)
+    past = read(shapes, found, learner)
+    asked = closed = made = 0
+    if found.checkpoint is not None:
+        restored = _restored(fresh(shapes.study, description), found.checkpoint, past, shapes.arrivals)
+        if restored is not None:
+            (learner, made), closed = restored, found.checkpoint.closed
     waiting = np.ones(len(past.decisions), bool)
-    waiting[past.closings[:covered]] = False
-    for trial in past.trials(np.flatnonzero(waiting)):
-        learner.adopt(trial)
-    told = ~np.isnan(past.payoffs[covered:])
-    numbers, payoffs = past.closings[covered:], past.payoffs[covered:]
-    _tell_all(learner, shapes, numbers[told].tolist(), payoffs[told].tolist())
-    for i in np.flatnonzero(~told).tolist():
-        learner.fail(int(numbers[i]), past.reasons[covered + i])
+    waiting[past.closings[:closed]] = False
+    for row in past.changes[made:]:
+        _live(learner, shapes, past, asked + np.flatnonzero(waiting[asked : row.asked]), slice(closed, row.closed))
+        change(learner, shapes, row)
+        asked, closed = row.asked, row.closed
+    _live(learner, shapes, past, asked + np.flatnonzero(waiting[asked:]), slice(closed, None))
     if len(waiting):  # the last one asked leaves its search, told or not
         resume_search(learner, shapes, len(waiting) - 1, found.search)
     return learner
+
+
+def _live(learner: Learner, shapes: Shapes, past: Past, asks: Indices, closings: slice) -> None:
+    """Some trials are asked, and some are closed."""
+    for trial in past.trials(asks):
+        learner.adopt(trial)
+    numbers, payoffs, reasons = past.closings[closings], past.payoffs[closings], past.reasons[closings]
+    told = ~np.isnan(payoffs)
+    _tell_all(learner, shapes, numbers[told].tolist(), payoffs[told].tolist())
+    for i in np.flatnonzero(~told).tolist():
+        learner.fail(int(numbers[i]), reasons[i])
+
+
+def change(learner: Learner, shapes: Shapes, row: ChangeRow) -> None:
+    """A change that is in the storage reaches the learner; an error names the row."""
+    try:
+        changes.make(learner, row.kind, row.data)
+    except UNREADABLE as error:
+        raise shapes.wrong_change(row.place, f"it cannot be made: {error}") from error
 
 
 def _tell_all(learner: Learner, shapes: Shapes, numbers: list[int], payoffs: list[float]) -> None:
@@ -173,21 +210,32 @@ def resume_search(learner: Learner, shapes: Shapes, number: int, text: str | Non
 # Checkpoints.
 
 
-def checkpoint_of(learner: Learner, closed: int) -> Checkpoint:
-    """What the learner has computed so far."""
-    caches = _json.dumps({"caches": learner.state()["caches"], "clipped": learner.clipped})
-    return Checkpoint(closed, _digest(learner.record), __version__, caches)
+def checkpoint_of(learner: Learner, closed: int, made: Sequence[ChangeRow] = ()) -> Checkpoint:
+    """What the learner has computed so far, after these changes of its decisions."""
+    caches = _json.dumps({"caches": learner.state()["caches"], "clipped": learner.clipped, "changes": len(made)})
+    return Checkpoint(closed, _digest(learner.record, made), __version__, caches)
 
 
-def _restored(learner: Learner, checkpoint: Checkpoint, past: Past) -> Learner | None:
-    """The learner as the checkpoint has it, or None where that is not of these trials."""
+def _restored(learner: Learner, checkpoint: Checkpoint, past: Past, arrivals: Indices) -> tuple[Learner, int] | None:
+    """The learner as the checkpoint has it, and how many changes that knows; None where it is not of these rows."""
     closed = checkpoint.closed
     if checkpoint.version != __version__ or not 0 < closed <= len(past.closings):
         return None
     numbers, payoffs = past.closings[:closed], past.payoffs[:closed]
     told = ~np.isnan(payoffs)
     at = numbers[told]
+    try:
+        saved = _json.loads(checkpoint.caches)
+        made, rest = past.changes[: saved["changes"]], past.changes[saved["changes"] :]
+        for row in made:
+            changes.make(learner, row.kind, row.data)
+    except UNREADABLE:
+        return None
+    if any(row.closed > closed for row in made) or any(row.closed < closed for row in rest):
+        return None
     state = learner.state()
+    if isinstance(learner.space, Finite):  # it has not been asked anything yet: when they came, the rows know
+        state["decisions"]["arrived"] = arrivals[learner.space.size - learner.space.added : learner.space.size]
     state["record"] = {
         "decisions": past.decisions[at],
         "mediators": past.mediators[at],
@@ -200,20 +248,20 @@ def _restored(learner: Learner, checkpoint: Checkpoint, past: Past) -> Learner |
         "decided": numbers[~told],
         "decisions": past.decisions[numbers[~told]],
     }
-    state["next_id"] = len(past.decisions)
+    state["next_id"] = rest[0].asked if rest else len(past.decisions)
     try:
-        saved = _json.loads(checkpoint.caches)
         state["caches"], state["clipped"] = saved["caches"], saved["clipped"]
         restored = saved_states.load(state)
     except (RandomistError, KeyError, TypeError):
         return None
-    return restored if _digest(restored.record) == checkpoint.digest else None
+    return (restored, len(made)) if _digest(restored.record, made) == checkpoint.digest else None
 
 
-def _digest(record: Record) -> str:
-    """Of the told trials, in order."""
-    parts = (record.decisions, record.mediators, record.payoffs)
-    return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
+def _digest(record: Record, made: Sequence[ChangeRow]) -> str:
+    """Of the told trials and of the changes, in order."""
+    columns = (record.decisions, record.mediators, record.payoffs)
+    parts = [np.ascontiguousarray(column).tobytes() for column in columns]
+    return hashlib.sha256(b"".join([*parts, *(_json.dumps(tuple(row)).encode() for row in made)])).hexdigest()
 
 
 def _entries(column: np.typing.NDArray[Any]) -> list[Any]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
+
+from randomist.learners import states as saved_states
 from randomist.learners.base import Learner, Proposal, Trial
-from randomist.study import replay
-from randomist.study.records import Counters, News, StudyRecord
+from randomist.learners.finite.base import FiniteLearner
+from randomist.study import changes, replay
+from randomist.study.records import ChangeRow, ClosedRow, Counters, NewChange, News, StudyRecord
 from randomist.study.rows import Shapes
 from randomist.study.storages.base import Storage
 
@@ -12,26 +16,34 @@ CHECKPOINT = 2000  # closings between checkpoints, or a quarter of all if that i
 
 
 class Replica:
-    """A learner that knows the first `known.asked` asks and `known.closed` closings of a study, and no more.
+    """A learner that knows the first asks, closings and changes of a study, as many as `known` says, and no more.
 
-    Both change together, one ask or closing at a time, so they agree even where a row turns out to be bad. Not safe for
-    threads: who uses it holds the study's lock.
+    Both change together, one step at a time, so they agree even where a row turns out to be bad. Not safe for threads:
+    who uses it holds the study's lock.
     """
 
     def __init__(self, storage: Storage, record: StudyRecord, shapes: Shapes) -> None:
         self.storage, self.record, self.shapes = storage, record, shapes
-        self.known = Counters(0, 0, 0, 0)
+        self.known = Counters(0, 0, 0, 0, 0)
         self._learner: Learner | None = None
+        self._changes: list[ChangeRow] = []  # those that are known
 
     def synced(self) -> Learner:
         """The learner, with everything that is in the storage now."""
         if self._learner is None:
             return self._load()
         known = self.known
-        news = self.storage.news(self.record.id, known.asked, known.closed)
+        news = self.storage.news(self.record.id, known.asked, known.closed, known.changes)
         now = news.counters
-        if (len(news.asks), len(news.closings)) != (now.asked - known.asked, now.closed - known.closed):
+        if (len(news.asks), len(news.closings), len(news.changes)) != (
+            *(now.asked - known.asked, now.closed - known.closed),
+            now.changes - known.changes,
+        ):
             return self._load()  # rows are not where they should be: reading all of them shows which
+        if news.changes:
+            changes.check(self.shapes, news.changes, known, now)
+            if news.changes[0].asked < known.asked or news.changes[0].closed < known.closed:
+                return self._load()  # this learner went on before it knew of a change
         self._follow(self._learner, news)
         self.known = now
         return self._learner
@@ -47,30 +59,62 @@ class Replica:
         if self._learner is not None and place == self.known.closed + 1 and self._learner.is_pending(number):
             self._close(self._learner, number, payoff, reason)
 
+    def changed(self, change: NewChange) -> Learner:
+        """Another learner, with all that this one knows and one change more, if that can be made."""
+        assert self._learner is not None
+        learner = saved_states.load(self._learner.state())
+        changes.make(learner, change.kind, change.data)
+        return learner
+
+    def adopt(self, learner: Learner, row: ChangeRow) -> None:
+        """A change was written; if others asked or closed before it, it comes with the next news."""
+        if (row.asked, row.closed, row.place) == (self.known.asked, self.known.closed, self.known.changes + 1):
+            self._learner = learner
+            self._made(learner, row)
+
     def save_checkpoint(self) -> None:
         """Keep what the learner has computed, where that is worth it."""
         closed = self.known.closed
         if self._learner is not None and closed - self.known.checkpointed >= max(CHECKPOINT, closed // 4):
-            self.storage.save(self.record.id, replay.checkpoint_of(self._learner, closed))
+            self.storage.save(self.record.id, replay.checkpoint_of(self._learner, closed, self._changes))
             self.known = self.known._replace(checkpointed=closed)
 
     def _load(self) -> Learner:
         self._learner = None
         found = self.storage.everything(self.record.id)
         self._learner = replay.rebuild(self.shapes, self.record.learner, found)
-        self.known = found.counters
+        self.known, self._changes = found.counters, list(found.changes)
         return self._learner
 
     def _follow(self, learner: Learner, news: News) -> None:
-        trials: list[Trial] = self.shapes.asked(news.asks)
+        if isinstance(learner, FiniteLearner):
+            self.shapes.follow(learner.arrivals, news.changes)
+        trials, closings = deque(self.shapes.asked(news.asks)), deque(news.closings)
         if news.asks:
             replay.resume_search(learner, self.shapes, news.asks[-1].number, news.asks[-1].search)
-        for trial in trials:
-            learner.adopt(trial)
-            self.known = self.known._replace(asked=trial.id + 1)
-        for place, row in enumerate(news.closings, start=self.known.closed + 1):
-            self.shapes.check_closed(row, place)
+        for row in news.changes:
+            self._catch_up(learner, trials, closings, row.asked, row.closed)
+            replay.change(learner, self.shapes, row)
+            self._made(learner, row)
+        self._catch_up(learner, trials, closings, news.counters.asked, news.counters.closed)
+
+    def _catch_up(
+        self, learner: Learner, trials: deque[Trial], closings: deque[ClosedRow], asked: int, closed: int
+    ) -> None:
+        """As much of the news as makes it so many asks and closings in all."""
+        while self.known.asked < asked:
+            learner.adopt(trials.popleft())
+            self.known = self.known._replace(asked=self.known.asked + 1)
+        while self.known.closed < closed:
+            row = closings.popleft()
+            self.shapes.check_closed(row, self.known.closed + 1)
             self._close(learner, row.number, row.payoff, row.reason or "")
+
+    def _made(self, learner: Learner, row: ChangeRow) -> None:
+        self._changes.append(row)
+        self.known = self.known._replace(changes=row.place)
+        if isinstance(learner, FiniteLearner):
+            self.shapes.follow(learner.arrivals, ())
 
     def _close(self, learner: Learner, number: int, payoff: float | None, reason: str) -> None:
         if payoff is None:

@@ -13,22 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from randomist._json import frozen
+from randomist._types import Indices
 from randomist.errors import ShapeError, StudyDataError
 from randomist.learners.base import Trial
 from randomist.spaces import Finite, Space
-from randomist.study.records import AskedRow, ClosedRow, Page, State, StudyTrial, TrialRow
+from randomist.study.records import AskedRow, ChangeRow, ClosedRow, Page, State, StudyTrial, TrialRow
 
 CLOSED = {("told", float), ("told", int), ("failed", NoneType)}  # the state of a closed trial, the type of its payoff
 
 
 class Shapes:
-    """What the decisions and mediators of a space look like."""
+    """What the decisions and mediators of a space look like.
+
+    `arrivals` has the trial with which each decision of a finite set came: it grows where decisions are added.
+    """
 
     def __init__(self, study: str, space: Space) -> None:
         self.study, self.space = study, space
+        self.arrivals: Indices = np.zeros(space.size if isinstance(space, Finite) else 0, np.int64)
         self.finite = isinstance(space, Finite)
         self.decision_shape: tuple[int, ...] = () if self.finite else space.family.decision_shape
         self.shape, self.whole = space.family.shape, space.family.dtype is not float
+
+    def follow(self, arrivals: Indices, rows: Sequence[ChangeRow]) -> None:
+        """The decisions that came so far, and those that these changes add."""
+        self.arrivals = np.array([*arrivals.tolist(), *(row.asked for row in rows if row.kind == "add")], np.int64)
 
     # Writing.
 
@@ -42,10 +51,11 @@ class Shapes:
     def decisions(self, numbers: Sequence[int], texts: Sequence[Any]) -> NDArray[Any]:
         """(n,) indices, or (n, *shape) points."""
         values = self._read(numbers, texts, "decision", self.decision_shape, self.finite)
-        inside = (values >= 0) & (values < self.space.size) if isinstance(self.space, Finite) else self._inside(values)
+        inside = self._inside(values, numbers)
         if not inside.all():
             at = int(np.argmin(inside))
-            where = f"0..{self.space.size - 1}" if isinstance(self.space, Finite) else "inside the box"
+            there = np.count_nonzero(self.arrivals <= numbers[at])
+            where = f"0..{there - 1}" if self.finite else "inside the box"
             raise self.wrong(numbers[at], f"the decision {texts[at]!r} is not {where}")
         return values
 
@@ -86,6 +96,13 @@ class Shapes:
             "or restore a backup"
         )
 
+    def wrong_change(self, place: int, what: str) -> StudyDataError:
+        """The error that names a change of the set of decisions."""
+        return StudyDataError(
+            f"change {place} of study {self.study!r} (a row of randomist_changes) was changed: {what}; repair the row "
+            "or restore a backup"
+        )
+
     def _state(self, row: TrialRow, now: float) -> State:
         """What the row and the clock say, checked."""
         times = [row.asked_at, row.lease_until, *([] if row.closed_at is None else [row.closed_at])]
@@ -98,8 +115,12 @@ class Shapes:
             raise self.wrong(row.number, "an asked trial has no payoff and no closing yet")
         return "stale" if row.lease_until < now else "asked"
 
-    def _inside(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        assert not isinstance(self.space, Finite)
+    def _inside(self, values: NDArray[Any], numbers: Sequence[int]) -> NDArray[np.bool_]:
+        """Which decisions are of the space, as it was when they were asked."""
+        if isinstance(self.space, Finite):
+            there = (values >= 0) & (values < len(self.arrivals))
+            there[there] = self.arrivals[values[there]] <= np.asarray(numbers, np.int64)[there]
+            return np.asarray(there)
         return self.space.contains(values) if len(values) else np.ones(0, bool)
 
     def _read(

@@ -12,14 +12,24 @@ from numpy.typing import ArrayLike
 
 from randomist._checks import whole_number
 from randomist._types import Indices
-from randomist.errors import ParameterError, SpaceError, StudyExistsError, UnknownTrialError
+from randomist.errors import ParameterError, SpaceError, StudyDataError, StudyExistsError, UnknownTrialError
 from randomist.histories.estimates import Estimates
 from randomist.learners.base import Learner, Proposal, Trial
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite, Space
-from randomist.study import replay
+from randomist.study import changes, replay
 from randomist.study.checks import check_id, check_lease, check_name, check_ticket, check_worker, clean
-from randomist.study.records import STATES, AskRequest, Counters, NewTrial, State, StudyRecord, StudyTrial, WorkerRow
+from randomist.study.records import (
+    STATES,
+    AskRequest,
+    Counters,
+    NewChange,
+    NewTrial,
+    State,
+    StudyRecord,
+    StudyTrial,
+    WorkerRow,
+)
 from randomist.study.replica import Replica
 from randomist.study.rows import Shapes
 from randomist.study.storages import open_storage
@@ -27,6 +37,7 @@ from randomist.study.storages.base import PATIENCE, Raced, Storage
 from randomist.study.streams import Stream, Streams
 
 if TYPE_CHECKING:
+    from randomist.families import Family
     from randomist.learners.finite.certainty import Intervals
 
 LEASE = 3600.0  # seconds
@@ -98,7 +109,7 @@ class Study:
         self.storage, self.record = storage, record
         self._worker = None if worker is None else check_worker(worker)
         began = replay.fresh(record.name, record.learner)
-        self.space: Space = began.space
+        self._began: Space = began.space
         self.learner_name = type(began).__name__
         self._shapes = Shapes(record.name, began.space)
         self._range = PayoffScale(began.payoff_range, began.out_of_range)
@@ -157,14 +168,14 @@ class Study:
 
     def estimates(self) -> Estimates:
         """What all told trials say about every decision of a Finite space."""
-        if not isinstance(self.space, Finite):
+        if not isinstance(self._began, Finite):
             raise SpaceError(f"{self.learner_name} searches a box; ask for estimate(decisions)")
         found: Estimates = self.look(lambda learner, _: learner.estimates())
         return found
 
     def estimate(self, decisions: ArrayLike) -> Estimates:
         """What all told trials say about any decisions of a Box."""
-        if isinstance(self.space, Finite):
+        if isinstance(self._began, Finite):
             raise SpaceError(f"{self.learner_name} searches a finite set; ask for estimates()")
         found: Estimates = self.look(lambda learner, _: learner.estimate(decisions))
         return found
@@ -189,6 +200,40 @@ class Study:
     def recommend(self) -> Any:
         """The decision with the best estimated value, as the learner says it."""
         return self.look(lambda learner, _: learner.recommend())
+
+    # Decisions come and go.
+
+    @property
+    def space(self) -> Space:
+        """Where the study searches: a finite set has all decisions that were added so far, by whichever worker."""
+        if not isinstance(self._began, Finite):
+            return self._began
+        found: Space = self.look(lambda learner, _: learner.space)
+        return found
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each decision of a Finite space is called: its name, or its number."""
+        self._check_finite("names")
+        found: tuple[str, ...] = self.look(lambda learner, _: learner.names)
+        return found
+
+    def add(self, member: Family, name: str | None = None) -> int:
+        """One more decision of a Finite space from now on, for all workers: its number. On disk when this returns.
+
+        `member` is a family of one member. All that was told so far informs it like the others.
+        """
+        self._check_finite("new decisions")
+        change = changes.adding(member, name, self.worker)
+        return self._change(lambda _: change) - 1
+
+    def retire(self, decision: int | str) -> None:
+        """A decision, by number or name, is neither played nor recommended any more; on disk when this returns.
+
+        Its trials can be told all the same, and inform the others. Its number is not used again.
+        """
+        self._check_finite("decisions")
+        self._change(lambda learner: changes.retiring(learner, decision, self.worker))
 
     @property
     def learner(self) -> Learner:
@@ -222,7 +267,7 @@ class Study:
             if value is not None and whole_number(value, name, 0) >= 2**62:
                 raise ParameterError(f"{name} must be below 2**62, got {value!r}")
         page = self.storage.rows(self.record.id, first=first, limit=limit, states=wanted, worker=worker)
-        return self._shapes.study_trials(page)
+        return self._read(self._shapes.study_trials, page)
 
     def pending(self, worker: str | None = None) -> list[Trial]:
         """Asked and not answered, stale ones included: of all workers, or of one that goes on where it stopped."""
@@ -260,12 +305,35 @@ class Study:
     # Inside.
 
     def _check_finite(self, wanted: str) -> None:
-        if not isinstance(self.space, Finite):
+        if not isinstance(self._began, Finite):
             raise SpaceError(f"{self.learner_name} searches a box, and there are {wanted} of finite sets only")
 
     def _asked_before(self, ticket: str, n: int) -> list[Trial] | None:
         rows = self.storage.with_ticket(self.record.id, ticket, n)
-        return self._shapes.asked(rows) if rows else None
+        return self._read(self._shapes.asked, rows) if rows else None
+
+    def _read(self, read: Callable[[Any], T], rows: Any) -> T:
+        """Rows as trials: where one of them cannot be, its decision may be one that was added meanwhile."""
+        try:
+            return read(rows)
+        except StudyDataError:
+            if self.counters.changes == self._replica.known.changes:
+                raise
+        self.look(lambda *_: None)
+        return read(rows)
+
+    def _change(self, write: Callable[[Any], NewChange]) -> int:
+        """A decision comes or goes: how many there are then. Checked against all changes before it, then written."""
+        with self._lock:
+            while True:
+                change = write(self._replica.synced())
+                changed: Any = self._replica.changed(change)
+                try:
+                    row = self.storage.change(self.record.id, change, self._replica.known.changes)
+                except Raced:
+                    continue
+                self._replica.adopt(changed, row)
+                return int(changed.space.size)
 
     def _ask(self, n: int, request: AskRequest) -> list[Trial]:
         with self._lock:
@@ -281,7 +349,7 @@ class Study:
                     self._streams.lost_race()
                     continue
                 if not isinstance(first, int):  # somebody used the ticket in between
-                    return self._shapes.asked(first)
+                    return self._read(self._shapes.asked, first)
                 self._streams.asked(n)
                 if first == known.asked:
                     self._replica.commit(proposal)

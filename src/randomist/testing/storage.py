@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from randomist.errors import ClosedTrialError, StudyExistsError, TicketError, UnknownStudyError, UnknownTrialError
-from randomist.study.records import AskRequest, Checkpoint, NewTrial, StudyRecord
+from randomist.study.records import AskRequest, Checkpoint, NewChange, NewTrial, StudyRecord
 from randomist.study.storages.base import Raced, Storage
 
 MakeStorage = Callable[[], Storage]
 TRIAL = NewTrial("1", "0.25", '{"at":2.0}', None)
+CHANGE = NewChange("add", '{"member":1}', "worker")
 
 
 def check_storage(make: MakeStorage, *, threads: int = 4, rounds: int = 20) -> None:
@@ -48,6 +49,15 @@ def _ask(storage: Storage, study: StudyRecord, n: int = 1, ticket: str = "", **c
     return first
 
 
+def _change(storage: Storage, study: StudyRecord) -> int:
+    """A change, after as many as there happen to be; its place."""
+    while True:
+        try:
+            return storage.change(study.id, CHANGE, storage.counters(study.id).changes).place
+        except Raced:
+            continue
+
+
 def _refused(error: type[Exception], call: Callable[..., Any], *arguments: Any, **options: Any) -> None:
     try:
         answer = call(*arguments, **options)
@@ -71,7 +81,7 @@ def _check_studies(storage: Storage, other: Storage) -> None:
     assert other.find("check-a") == made[1], "a refused creation changes nothing"
     _refused(UnknownStudyError, storage.find, "check-c")
     _refused(UnknownStudyError, storage.counters, max(study.id for study in made) + 1000)
-    assert storage.totals() == {study.name: (0, 0, 0, 0) for study in made}
+    assert storage.totals() == {study.name: (0, 0, 0, 0, 0) for study in made}
 
 
 def _check_asking(storage: Storage, other: Storage, study: StudyRecord) -> None:
@@ -79,7 +89,7 @@ def _check_asking(storage: Storage, other: Storage, study: StudyRecord) -> None:
     for expected in (3, 4, 6):
         request = _request(f"race-{expected}", expected)
         _refused(Raced, storage.ask, study.id, [TRIAL], request)
-    assert storage.counters(study.id) == (5, 0, 0, 0), "a lost race changes nothing"
+    assert storage.counters(study.id) == (5, 0, 0, 0, 0), "a lost race changes nothing"
     assert _ask(other, study, expected=5) == 5
     rows = other.rows(study.id).rows
     assert [row.number for row in rows] == list(range(6)), "trials are numbered without gaps"
@@ -115,7 +125,7 @@ def _check_closing(storage: Storage, other: Storage, study: StudyRecord) -> None
     for ticket in (("1", "9.5"), ("9", "1.5")):
         _refused(UnknownTrialError, other.close, study.id, 1, 0.5, None, ticket)
     assert storage.rows(study.id).rows == before, "what is refused changes nothing"
-    assert storage.counters(study.id) == (4, 2, 1, 0)
+    assert storage.counters(study.id) == (4, 2, 1, 0, 0)
     told, failed = before[2], before[0]
     assert (told.state, told.payoff, told.reason, told.closing) == ("told", 0.5, None, 1)
     assert (failed.state, failed.payoff, failed.reason, failed.closing) == ("failed", None, "lost", 2)
@@ -124,18 +134,37 @@ def _check_closing(storage: Storage, other: Storage, study: StudyRecord) -> None
 
 
 def _check_news(storage: Storage, other: Storage, study: StudyRecord) -> None:
-    assert storage.news(study.id, 0, 0) == ((0, 0, 0, 0), [], [])
+    nothing = storage.news(study.id, 0, 0, 0)
+    assert nothing.counters == (0, 0, 0, 0, 0)
+    assert not any(nothing[1:]), "nothing happened yet"
     _ask(storage, study, 3)
     storage.close(study.id, 1, 0.5, None)
     storage.close(study.id, 0, None, "lost")
-    counters, asks, closings = other.news(study.id, 0, 0)
-    assert counters == (3, 2, 1, 0)
+    counters, asks, closings, _ = other.news(study.id, 0, 0, 0)
+    assert counters == (3, 2, 1, 0, 0)
     assert [tuple(row) for row in asks] == [(i, str(i), f"{i}.5", TRIAL.search) for i in range(3)]
     assert [tuple(row) for row in closings] == [(1, 1, "told", 0.5, None), (0, 2, "failed", None, "lost")]
-    _, asks, closings = other.news(study.id, 2, 1)
+    _, asks, closings, _ = other.news(study.id, 2, 1, 0)
     assert [row.number for row in asks] == [2]
     assert [row.number for row in closings] == [0]
-    assert other.news(study.id, 3, 2)[1:] == ([], []), "nothing is new to those who know all"
+    assert not any(other.news(study.id, 3, 2, 0)[1:]), "nothing is new to those who know all"
+
+
+def _check_changes(storage: Storage, other: Storage, study: StudyRecord) -> None:
+    _ask(storage, study, 3)
+    storage.close(study.id, 1, 0.5, None)
+    first = storage.change(study.id, CHANGE, 0)
+    assert first == (1, "add", CHANGE.data, 3, 1), f"a change has the counters of its moment, got {first}"
+    for expected in (0, 2):
+        _refused(Raced, other.change, study.id, CHANGE._replace(kind="retire"), expected)
+    assert other.counters(study.id) == (3, 1, 1, 0, 1), "a lost race changes nothing"
+    _ask(other, study)
+    second = other.change(study.id, CHANGE._replace(kind="retire", data="{}"), 1)
+    assert second == (2, "retire", "{}", 4, 1)
+    assert list(storage.news(study.id, 4, 1, 0).changes) == [first, second]
+    assert list(storage.news(study.id, 0, 0, 1).changes) == [second]
+    assert not any(storage.news(study.id, 4, 1, 2)[1:])
+    assert list(storage.everything(study.id).changes) == [first, second]
 
 
 def _check_rows(storage: Storage, other: Storage, study: StudyRecord) -> None:
@@ -167,12 +196,14 @@ def _check_rows(storage: Storage, other: Storage, study: StudyRecord) -> None:
 
 def _check_loading(storage: Storage, other: Storage, study: StudyRecord) -> None:
     nothing = storage.everything(study.id)
-    assert (nothing.counters, nothing.checkpoint, nothing.search) == ((0, 0, 0, 0), None, None)
+    assert (nothing.counters, nothing.checkpoint, nothing.search) == ((0, 0, 0, 0, 0), None, None)
     assert all(list(column) == [] for column in nothing.trials)
+    assert list(nothing.changes) == []
     _ask(storage, study, 3)
     storage.ask(study.id, [TRIAL._replace(search="the last one")], _request("last"))
     storage.close(study.id, 2, 0.5, None)
     storage.close(study.id, 0, None, "lost")
+    storage.change(study.id, CHANGE, 0)
     for closed, kept in ((2, 2), (1, 2), (2, 2), (5, 5)):
         storage.save(study.id, Checkpoint(closed, f"digest {closed}", "version", "x" * 100_000))
         saved = other.everything(study.id).checkpoint
@@ -181,8 +212,9 @@ def _check_loading(storage: Storage, other: Storage, study: StudyRecord) -> None
         assert other.counters(study.id).checkpointed == kept
     found = other.everything(study.id)
     assert found.checkpoint == (5, "digest 5", "version", "x" * 100_000)
-    assert found.counters == (4, 2, 1, 5)
+    assert found.counters == (4, 2, 1, 5, 1)
     assert found.search == "the last one"
+    assert [row.place for row in found.changes] == [1]
     columns = {name: list(column) for name, column in found.trials._asdict().items()}
     assert columns == {
         "number": [0, 1, 2, 3],
@@ -195,13 +227,17 @@ def _check_loading(storage: Storage, other: Storage, study: StudyRecord) -> None
     }
 
 
-_CHECKS = (_check_asking, _check_tickets, _check_closing, _check_news, _check_rows, _check_loading)
+_CHECKS = (
+    *(_check_asking, _check_tickets, _check_closing, _check_news, _check_changes),
+    *(_check_rows, _check_loading),
+)
 
 
 def _check_writers_at_once(make: MakeStorage, study: StudyRecord, threads: int, rounds: int) -> None:
     """Several handles, each with two threads: nothing is lost, nothing happens twice, and reads see one moment."""
     asked: list[int] = []
     places: list[int] = []
+    made: list[int] = []
     problems: list[BaseException] = []
 
     def work(storage: Storage, name: str) -> None:
@@ -211,8 +247,10 @@ def _check_writers_at_once(make: MakeStorage, study: StudyRecord, threads: int, 
                 assert isinstance(number, int)
                 asked.append(number)
                 places.append(storage.close(study.id, number, float(i), None).place)
-                counters, asks, closings = storage.news(study.id, 0, 0)
+                made.append(_change(storage, study))
+                counters, asks, closings, changes = storage.news(study.id, 0, 0, 0)
                 assert (len(asks), len(closings)) == counters[:2], "counters and rows are of one moment"
+                assert len(changes) == counters.changes
         except BaseException as error:  # for the thread that waits
             problems.append(error)
 
@@ -227,4 +265,5 @@ def _check_writers_at_once(make: MakeStorage, study: StudyRecord, threads: int, 
     n = threads * rounds
     assert sorted(asked) == list(range(n)), "each ask has a number of its own"
     assert sorted(places) == list(range(1, n + 1)), "each closing has a place of its own"
-    assert make().counters(study.id) == (n, n, n, 0)
+    assert sorted(made) == list(range(1, n + 1)), "each change has a place of its own"
+    assert make().counters(study.id) == (n, n, n, 0, n)

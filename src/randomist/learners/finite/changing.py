@@ -48,9 +48,22 @@ def added(learner: FiniteLearner, member: Any, name: str | None, log_likelihoods
     if grown.opens(number):
         state["decisions"]["opening"] = np.append(state["decisions"]["opening"], number)
     grown.restore(state | {"caches": None})
+    if space.family.drawn:
+        _check_pending(grown)
     grown.guard = learner.guard
     vars(learner).update(vars(grown))
     return number
+
+
+def _check_pending(grown: FiniteLearner) -> None:
+    """Refuse a point mass where a pending trial was drawn from a density: beside it, that could not be weighed."""
+    for trial in grown.pending:
+        if grown.space.family.log_densities(trial.mediator)[trial.decision] == -np.inf:
+            raise MediatorError(
+                f"the new member is a point mass at {trial.mediator!r:.80}, where trial {trial.id} of decision "
+                f"{trial.decision} was drawn from a density; it is still to be told, and could not be weighed: tell it "
+                "or fail it first, or move the new member a little"
+            )
 
 
 def apart(mediator: Array, decision: int, alone: AbstractSet[int]) -> Array:

@@ -127,6 +127,9 @@ class Safe(FiniteLearner):
         self.inner.restore(state)
         self._mirror()
 
+    def restore_decisions(self, state: dict[str, Any]) -> None:
+        self.inner.restore_decisions(state)
+
     def _mirror(self) -> None:
         """What others look at is the learner's inside."""
         inner = self.inner

@@ -2,7 +2,8 @@
 
 Every operation happens as a whole or not at all, and is durable (as far as the storage is) when it returns. Writes to
 one study follow one another: trials are numbered from 0 in the order in which asks were written, closings (tells and
-fails) from 1. A read sees one moment. `randomist.testing.check_storage` checks all of this.
+fails) and changes of the set of decisions from 1. A read sees one moment. `randomist.testing.check_storage` checks all
+of this.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from randomist.study.records import (
     STATES,
     AskedRow,
     AskRequest,
+    ChangeRow,
     Checkpoint,
     Closed,
     Counters,
     Everything,
+    NewChange,
     News,
     NewTrial,
     Page,
@@ -31,7 +34,7 @@ PATIENCE = 60.0  # seconds to wait for a storage that is busy or away
 
 
 class Raced(Exception):  # noqa: N818 (it never leaves `Study`)
-    """The next trial has another number than the asker expected: somebody asked in between."""
+    """The next trial or change has another number than was expected: somebody was faster."""
 
 
 class Storage(ABC):
@@ -110,8 +113,15 @@ class Storage(ABC):
         """
 
     @abstractmethod
-    def news(self, study: int, asked: int, closed: int) -> News:
-        """What happened beyond the first `asked` asks and `closed` closings."""
+    def change(self, study: int, change: NewChange, expected: int) -> ChangeRow:
+        """Write that a decision comes or goes: the row, with the counters of this moment.
+
+        Raises `Raced` unless `expected` changes were written before, so that what was checked against those is true.
+        """
+
+    @abstractmethod
+    def news(self, study: int, asked: int, closed: int, changes: int) -> News:
+        """What happened beyond the first `asked` asks, `closed` closings and `changes` changes."""
 
     @abstractmethod
     def rows(

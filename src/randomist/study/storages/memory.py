@@ -15,12 +15,14 @@ from randomist.study.records import (
     STATES,
     AskedRow,
     AskRequest,
+    ChangeRow,
     Checkpoint,
     Closed,
     ClosedRow,
     Columns,
     Counters,
     Everything,
+    NewChange,
     News,
     NewTrial,
     Page,
@@ -56,12 +58,13 @@ class _Study:
     closings: list[int] = field(default_factory=list)
     tickets: dict[str, range] = field(default_factory=dict)
     told: int = 0
+    changes: list[ChangeRow] = field(default_factory=list)
     checkpoint: Checkpoint | None = None
 
     @property
     def counters(self) -> Counters:
         covered = 0 if self.checkpoint is None else self.checkpoint.closed
-        return Counters(len(self.trials), len(self.closings), self.told, covered)
+        return Counters(len(self.trials), len(self.closings), self.told, covered, len(self.changes))
 
     def asked(self, numbers: range) -> list[AskedRow]:
         rows = [(self.trials[number], self.searches[number]) for number in numbers]
@@ -176,14 +179,24 @@ class MemoryStorage(Storage):
             )
             return Closed(place, True)
 
-    def news(self, study: int, asked: int, closed: int) -> News:
+    def change(self, study: int, change: NewChange, expected: int) -> ChangeRow:
+        with self._place.lock:
+            mine = self._study(study)
+            now = mine.counters
+            if now.changes != expected:
+                raise Raced
+            mine.changes.append(ChangeRow(expected + 1, change.kind, change.data, now.asked, now.closed))
+            return mine.changes[-1]
+
+    def news(self, study: int, asked: int, closed: int, changes: int) -> News:
         with self._place.lock:
             mine = self._study(study)
             done = [mine.trials[number] for number in mine.closings[closed:]]
             closings = [
                 ClosedRow(row.number, closed + i, row.state, row.payoff, row.reason) for i, row in enumerate(done, 1)
             ]
-            return News(mine.counters, mine.asked(range(asked, len(mine.trials))), closings)
+            asks = mine.asked(range(asked, len(mine.trials)))
+            return News(mine.counters, asks, closings, mine.changes[changes:])
 
     def rows(
         self,
@@ -216,9 +229,9 @@ class MemoryStorage(Storage):
         with self._place.lock:
             mine = self._study(study)
             counters, checkpoint, trials = mine.counters, mine.checkpoint, list(mine.trials)
-            search = mine.searches[-1] if mine.searches else None
+            search, changes = mine.searches[-1] if mine.searches else None, list(mine.changes)
         columns = Columns(*([getattr(row, name) for row in trials] for name in Columns._fields))
-        return Everything(counters, checkpoint, columns, search)
+        return Everything(counters, checkpoint, columns, search, changes)
 
     def save(self, study: int, checkpoint: Checkpoint) -> None:
         with self._place.lock:

@@ -1,8 +1,8 @@
 """The tables of a study, and the version that a database says it has.
 
-A study's row counts what happened: `asked` trials, `closed` ones (told or failed), `told` ones. Every write changes
-that row, so writes to one study follow one another, and the counters number trials (`number`, from 0) and closings
-(`closing`, from 1) in the order in which they were committed.
+A study's row counts what happened: `asked` trials, `closed` ones (told or failed), `told` ones, `changes` of the set of
+decisions. Every write changes that row, so writes to one study follow one another, and the counters number trials
+(`number`, from 0), closings (`closing`, from 1) and changes (`place`, from 1) in the order of the commits.
 
 The version is one number in `randomist_schema`, and not in the table that Alembic would keep: databases of 0.1.0 have
 it, and workers of 0.1.0 look there and refuse a newer one. Two tables could disagree.
@@ -38,6 +38,7 @@ studies = sa.Table(
     sa.Column("told", sa.BigInteger, nullable=False, default=0),
     sa.Column("checkpointed", sa.BigInteger, nullable=False, default=0),  # closings that the checkpoint covers
     sa.Column("archived_at", sa.Double),  # seconds since 1970
+    sa.Column("changes", sa.BigInteger, nullable=False, default=0, server_default="0"),
 )
 
 trials = sa.Table(
@@ -68,12 +69,27 @@ trials = sa.Table(
     sa.CheckConstraint("(state = 'asked') = (closing is null)", name="randomist_trials_closed"),
 )
 
+changes = sa.Table(
+    "randomist_changes",
+    metadata,
+    sa.Column("study", sa.Integer, sa.ForeignKey("randomist_studies.id"), primary_key=True, autoincrement=False),
+    sa.Column("place", sa.BigInteger, primary_key=True, autoincrement=False),  # from 1, in the order of the commits
+    sa.Column("asked", sa.BigInteger, nullable=False),  # how many trials had been asked and closed by then
+    sa.Column("closed", sa.BigInteger, nullable=False),
+    sa.Column("kind", sa.String(8), nullable=False),
+    sa.Column("data", sa.Text, nullable=False),  # the new member and its name, or the decision that went (`_json`)
+    sa.Column("worker", sa.String(64), nullable=False),
+    sa.Column("written_at", sa.Double, nullable=False),
+    sa.Column("token", sa.String(32), nullable=False),  # of the call that wrote it, so that it can be repeated
+    sa.CheckConstraint("kind in ('add', 'retire')", name="randomist_changes_kind"),
+)
+
 checkpoints = sa.Table(
     "randomist_checkpoints",
     metadata,
     sa.Column("study", sa.Integer, sa.ForeignKey("randomist_studies.id"), primary_key=True, autoincrement=False),
     sa.Column("closed", sa.BigInteger, nullable=False),
-    sa.Column("digest", sa.String(64), nullable=False),  # of the told trials that it sums up
+    sa.Column("digest", sa.String(64), nullable=False),  # of what it sums up
     sa.Column("version", sa.String(32), nullable=False),  # of randomist
     sa.Column("caches", sa.Text, nullable=False),  # what the learner computed from them (`_json`)
 )

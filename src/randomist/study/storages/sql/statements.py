@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from randomist.study.records import (
     STATES,
     AskedRow,
+    ChangeRow,
     Checkpoint,
     ClosedRow,
     Columns,
@@ -18,9 +19,9 @@ from randomist.study.records import (
     StudyRecord,
     TrialRow,
 )
-from randomist.study.storages.sql.schema import checkpoints, studies, trials
+from randomist.study.storages.sql.schema import changes, checkpoints, studies, trials
 
-s, t, k = studies.c, trials.c, checkpoints.c
+s, t, k, g = studies.c, trials.c, checkpoints.c, changes.c
 
 
 def _columns(record: Any, table: sa.Table) -> list[sa.Column[Any]]:
@@ -40,7 +41,7 @@ COUNTERS = sa.select(*_COUNTERS).where(s.id == sa.bindparam("its_study"))
 COUNT = (
     sa.update(studies)
     .where(s.id == sa.bindparam("its_study"))
-    .values({name: s[name] + sa.bindparam(f"more_{name}") for name in ("asked", "closed", "told")})
+    .values({name: s[name] + sa.bindparam(f"more_{name}") for name in ("asked", "closed", "told", "changes")})
     .returning(*_COUNTERS)
 )
 NEW_ASKS = (
@@ -52,6 +53,14 @@ NEW_CLOSINGS = (
     sa.select(*_columns(ClosedRow, trials))
     .where(_OF_STUDY, t.closing > sa.bindparam("first"), t.closing <= sa.bindparam("last"))
     .order_by(t.closing)
+)
+NEW_CHANGES = (
+    sa.select(*_columns(ChangeRow, changes))
+    .where(g.study == sa.bindparam("its_study"), g.place > sa.bindparam("first"))
+    .order_by(g.place)
+)
+WRITTEN = sa.select(*_columns(ChangeRow, changes)).where(
+    g.study == sa.bindparam("its_study"), g.token == sa.bindparam("its_token")
 )
 WITH_TICKETS = (
     sa.select(*_columns(AskedRow, trials))
@@ -80,6 +89,12 @@ def new_trial(clock: sa.ColumnElement[float]) -> sa.Insert:
     given = ("study", "number", "ticket", "worker", "decision", "mediator", "search", "basis", "stream")
     times = {"asked_at": clock, "lease_until": clock + sa.bindparam("lease", type_=sa.Double)}
     return sa.insert(trials).values({name: sa.bindparam(name) for name in given} | {"state": "asked"} | times)
+
+
+def new_change(clock: sa.ColumnElement[float]) -> sa.Insert:
+    """Write that a decision comes or goes."""
+    given = ("study", "place", "asked", "closed", "kind", "data", "worker", "token")
+    return sa.insert(changes).values({name: sa.bindparam(name) for name in given} | {"written_at": clock})
 
 
 def close(clock: sa.ColumnElement[float], *, ticket: bool) -> sa.Update:

@@ -15,12 +15,14 @@ from randomist.study.records import (
     STATES,
     AskedRow,
     AskRequest,
+    ChangeRow,
     Checkpoint,
     Closed,
     ClosedRow,
     Columns,
     Counters,
     Everything,
+    NewChange,
     News,
     NewTrial,
     Page,
@@ -51,9 +53,9 @@ class _NotOpen(Exception):  # noqa: N818
 
 
 class _Found(Exception):  # noqa: N818
-    """The ticket was used before."""
+    """The ticket was used before, or an earlier try wrote the change."""
 
-    def __init__(self, rows: list[AskedRow]) -> None:
+    def __init__(self, rows: Sequence[Any]) -> None:
         self.rows = rows
 
 
@@ -64,7 +66,7 @@ class SQLStorage(Storage):
         self.database = Database(url, patience=patience)
         self.name = self.database.name
         clock = self.database.clock
-        self._insert = statements.new_trial(clock)
+        self._insert, self._change = statements.new_trial(clock), statements.new_change(clock)
         self._close, self._close_ticket = (statements.close(clock, ticket=ticket) for ticket in (False, True))
 
     # The place itself.
@@ -151,7 +153,7 @@ class SQLStorage(Storage):
         try:
             return self.database.write(work)
         except _Found as earlier:
-            return earlier.rows
+            return list(earlier.rows)
 
     def with_ticket(self, study: int, ticket: str, n: int) -> list[AskedRow]:
         return self.database.read(lambda connection: _with_ticket(connection, study, ticket, n))
@@ -184,7 +186,27 @@ class SQLStorage(Storage):
             raise closed_before(number, row.state, row.payoff, payoff)
         return Closed(row.closing, False)
 
-    def news(self, study: int, asked: int, closed: int) -> News:
+    def change(self, study: int, change: NewChange, expected: int) -> ChangeRow:
+        mine = change._asdict() | {"study": study, "place": expected + 1, "token": uuid.uuid4().hex}
+
+        def work(connection: sa.Connection, tried: int) -> ChangeRow:
+            now = _count(connection, study, changes=1)
+            if tried:
+                its = {"its_study": study, "its_token": mine["token"]}
+                if written := connection.execute(statements.WRITTEN, its).all():
+                    raise _Found(written)  # which undoes the counting
+            if now.changes != expected + 1:
+                raise Raced
+            moment = {"asked": now.asked, "closed": now.closed} | self.database.now()
+            connection.execute(self._change, mine | moment)
+            return ChangeRow(now.changes, change.kind, change.data, now.asked, now.closed)
+
+        try:
+            return self.database.write(work)
+        except _Found as earlier:
+            return ChangeRow._make(earlier.rows[0])
+
+    def news(self, study: int, asked: int, closed: int, changes: int) -> News:
         def work(connection: sa.Connection) -> News:
             now = _counters(connection, study)
             asks: Sequence[Any] = ()
@@ -195,7 +217,12 @@ class SQLStorage(Storage):
             if now.closed > closed:
                 bounds = {"its_study": study, "first": closed, "last": now.closed}
                 closings = connection.execute(statements.NEW_CLOSINGS, bounds).all()
-            return News(now, [AskedRow._make(row) for row in asks], [ClosedRow._make(row) for row in closings])
+            return News(
+                now,
+                [AskedRow._make(row) for row in asks],
+                [ClosedRow._make(row) for row in closings],
+                _changes(connection, study, changes) if now.changes > changes else (),
+            )
 
         return self.database.read(work)
 
@@ -234,7 +261,8 @@ class SQLStorage(Storage):
             rows = connection.execute(statements.ALL_TRIALS, mine | {"end": now.asked}).all()
             search = connection.execute(statements.SEARCH, mine | {"its_number": now.asked - 1}).scalar()
             columns = Columns(*zip(*rows, strict=True)) if rows else Columns(*([] for _ in Columns._fields))
-            return Everything(now, None if saved is None else Checkpoint._make(saved), columns, search)
+            checkpoint = None if saved is None else Checkpoint._make(saved)
+            return Everything(now, checkpoint, columns, search, _changes(connection, study, 0))
 
         return self.database.read(work)
 
@@ -250,14 +278,21 @@ class SQLStorage(Storage):
         self.database.write(work)
 
 
-def _count(connection: sa.Connection, study: int, *, asked: int = 0, closed: int = 0, told: int = 0) -> Counters:
+def _count(
+    connection: sa.Connection, study: int, *, asked: int = 0, closed: int = 0, told: int = 0, changes: int = 0
+) -> Counters:
     """Add to a study's counters; this holds its row until the transaction ends."""
-    more = {"its_study": study, "more_asked": asked, "more_closed": closed, "more_told": told}
-    return _counted(connection.execute(statements.COUNT, more).one_or_none())
+    more = {"more_asked": asked, "more_closed": closed, "more_told": told, "more_changes": changes}
+    return _counted(connection.execute(statements.COUNT, more | {"its_study": study}).one_or_none())
 
 
 def _counters(connection: sa.Connection, study: int) -> Counters:
     return _counted(connection.execute(statements.COUNTERS, {"its_study": study}).one_or_none())
+
+
+def _changes(connection: sa.Connection, study: int, known: int) -> list[ChangeRow]:
+    rows = connection.execute(statements.NEW_CHANGES, {"its_study": study, "first": known})
+    return [ChangeRow._make(row) for row in rows]
 
 
 def _with_ticket(connection: sa.Connection, study: int, ticket: str, n: int) -> list[AskedRow]:
