@@ -44,4 +44,8 @@ def run(
 
 
 def _named(do: Callable[[Cell], Row], cell: Cell) -> tuple[Cell, Row]:
-    return cell, do(cell)
+    """On one thread: threads that wait for each other would count as CPU time."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return cell, do(cell)

@@ -26,7 +26,8 @@ def main(given: list[str] | None = None) -> None:
                 print(f"{method.id} is not tuned on {problem.id}: {settings}", flush=True)
             used.setdefault(method.title, {})[problem.title] = settings
             seeds = range(arguments.seeds)
-            jobs += [Job(problem.id, method.id, settings, budgets[problem.id], seed) for seed in seeds]
+            episodes = min(budgets[problem.id], method.most or budgets[problem.id])
+            jobs += [Job(problem.id, method.id, settings, episodes, seed) for seed in seeds]
     if not jobs:
         raise SystemExit("nothing to run")
     marks = table.columns(budgets.values())

@@ -49,6 +49,7 @@ class Method:
     search: Callable[..., Search]
     grid: tuple[dict[str, Any], ...] = ({},)
     needs: tuple[str, ...] = ()  # packages
+    most: int | None = None  # episodes of a reported run, where more of them cost too much
 
     @property
     def missing(self) -> list[str]:

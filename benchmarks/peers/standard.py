@@ -52,6 +52,7 @@ STANDARD = {
     "tpe-commit": Standard(METHODS["tpe"], _commit),
     "gp": Standard(METHODS["gp"], _throughout),
     "gp-commit": Standard(METHODS["gp"], _commit),
+    "turbo": Standard(METHODS["turbo"], _throughout),
     "ars": Standard(METHODS["ars"]),
     "pgpe": Standard(METHODS["pgpe"]),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.peers.methods import ars, auto, bayes, cma, direct, hyperpolicy, pgpe
+from benchmarks.peers.methods import ars, auto, bayes, cma, direct, hyperpolicy, pgpe, turbo
 from benchmarks.peers.search import Method
 
 # Six settings each, the default first: equal effort in tuning. Random search has nothing to tune. A new method is a
@@ -99,6 +99,21 @@ METHODS = {
                 {"explore": 40, "again": 5},
             ),
             needs=("optuna", "torch"),
+        ),
+        Method(
+            "turbo",
+            "TuRBO-1",
+            turbo.turbo,
+            (
+                {"length": 0.8},
+                {"length": 0.4},
+                {"length": 0.2},
+                {"length": 0.8, "initial": 4},
+                {"length": 0.4, "initial": 1},
+                {"length": 1.6},
+            ),
+            needs=("torch", "botorch"),
+            most=500,
         ),
     )
 }

@@ -1,0 +1,1 @@
+"""COCO's noisy functions, `bbob-noisy`: `python -m benchmarks.bbob`."""
