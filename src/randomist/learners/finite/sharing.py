@@ -234,7 +234,7 @@ class SharedHistoryLearner(FiniteLearner):
 
     def _estimate(self) -> Estimates:
         estimates = self.history.estimate(self.confidence)
-        self._estimated_at = told = len(self.record)
+        self._estimated_at = told = len(self.history)
         if told >= self._refresh.exact_below:
             self._harmonic = self.history.harmonic()
         self.digested = self.digest(estimates)
@@ -250,7 +250,7 @@ class SharedHistoryLearner(FiniteLearner):
     def _unit_estimates(self) -> Estimates:
         if self._estimates is None:
             self._estimates = self._estimate()
-        if self._estimated_at == len(self.record):
+        if self._estimated_at == len(self.history):
             return self._estimates
         if self._carried is None:
             self._carried = self._carry(self._estimates)
@@ -277,7 +277,7 @@ class SharedHistoryLearner(FiniteLearner):
     def _learned(self) -> None:
         """Estimates wait until they are asked for; where they are kept for longer, the times of the grid decide."""
         self._carried = None
-        if len(self.record) < self._refresh.exact_below:
+        if len(self.history) < self._refresh.exact_below:
             self._estimates = None
         elif self._estimates is None or self._estimated_at < self._refresh.last(self.told):
             self._estimates = self._estimate()
