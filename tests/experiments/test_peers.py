@@ -26,7 +26,7 @@ from benchmarks.peers.results import Job, Result  # noqa: E402
 from benchmarks.peers.search import Method, Play, Search  # noqa: E402
 
 LOW, HIGH = np.array([-1.0, 2.0]), np.array([3.0, 2.5])  # far from square
-QUICK = {"gp": {"explore": 12}, "tpe": {"explore": 12}, "turbo": {"explore": 8}}  # of those whose models are costly
+QUICK = {"gp": {"explore": 12}, "tpe": {"explore": 12}, "turbo": {"explore": 6}}  # of those whose models are costly
 PARAMETRIZED = pytest.mark.parametrize("id", METHODS)
 
 

@@ -16,33 +16,17 @@ from benchmarks.peers.problems import Array
 from benchmarks.peers.search import Search, commit, play_all, reevaluate
 
 
-def tpe(
-    start: Array,
-    start_payoff: float,
-    rng: np.random.Generator,
-    explore: int = 40,
-    keep: int = 10,
-    again: int = 3,
-    batch: int = 1,
-) -> Search:
+def tpe(start: Array, start_payoff: float, rng: np.random.Generator, **settings: int) -> Search:
     """The tree-structured Parzen estimator, over all parameters together."""
     from optuna.samplers import TPESampler
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # multivariate is experimental in some versions
         sampler = TPESampler(seed=int(rng.integers(2**31)), multivariate=True)
-    return _sampled(sampler, start, start_payoff, explore, keep, again, batch)
+    return _sampled(sampler, start, start_payoff, **settings)
 
 
-def gp(
-    start: Array,
-    start_payoff: float,
-    rng: np.random.Generator,
-    explore: int = 40,
-    keep: int = 10,
-    again: int = 3,
-    batch: int = 1,
-) -> Search:
+def gp(start: Array, start_payoff: float, rng: np.random.Generator, **settings: int) -> Search:
     """A Gaussian process with noise, and expected improvement."""
     import torch
     from optuna.samplers import GPSampler
@@ -51,12 +35,19 @@ def gp(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the sampler is experimental in some versions
         sampler = GPSampler(seed=int(rng.integers(2**31)), deterministic_objective=False)
-    return _sampled(sampler, start, start_payoff, explore, keep, again, batch)
+    return _sampled(sampler, start, start_payoff, **settings)
 
 
 def _sampled(
-    sampler: Any, start: Array, start_payoff: float, explore: int, keep: int, again: int, batch: int
+    sampler: Any,
+    start: Array,
+    start_payoff: float,
+    explore: int = 40,
+    keep: int = 10,
+    again: int = 3,
+    batch: int = 1,
 ) -> Search:
+    """The sampler for `explore` episodes, then the best `keep` of its points `again` times each, then the best."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
