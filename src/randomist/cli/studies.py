@@ -71,7 +71,7 @@ def create(
     if task is not None:
         made = on_trial(learner, find_task(task), **chosen)
     else:
-        made = learner_from(learner, _json(space or ""), chosen, foreign=True)
+        made = learner_from(learner, _json(space or "", "--space"), chosen, foreign=True)
     study = create_study(name, made, storage=storage, lease=lease, exist_ok=exist_ok)
     _say({"name": study.name, "learner": study.learner_name, "storage": study.storage.name})
 
@@ -109,12 +109,12 @@ def ask(
             raise ParameterError("--resume needs --worker NAME, and no --batch")
         unanswered = study.pending(worker=worker)
         if unanswered:
-            _say(_trial(unanswered[0]))
+            _say(_trial(unanswered[0], study))
             return
     if batch is None:
-        _say(_trial(study.ask(lease=lease, ticket=ticket)))
+        _say(_trial(study.ask(lease=lease, ticket=ticket), study))
     else:
-        _say([_trial(trial) for trial in study.ask(batch, lease=lease, ticket=ticket)])
+        _say([_trial(trial, study) for trial in study.ask(batch, lease=lease, ticket=ticket)])
 
 
 @study_app.command()
@@ -142,6 +142,41 @@ def tell(
 
 
 @study_app.command()
+def add(
+    name: Name,
+    member: Annotated[str, typer.Option(help='As JSON, or a file with it: {"mean": 0.3, "std": 1.0}.')],
+    called: Annotated[str | None, typer.Option("--name", help="What the decision is called.")] = None,
+    storage: StorageUrl = STORAGE,
+) -> None:
+    """Add a decision to a finite set, for all workers: what was told so far informs it.
+
+    Example: randomist study add ads --member '{"mean": 0.3, "std": 1.0}' --name bold
+    """
+    from randomist.study.describe import member_from
+
+    study = _load(name, storage)
+    number = study.add(member_from(_json(member, "--member"), study.space, foreign=True), called)
+    _say({"decision": number, "name": study.names[number]})
+
+
+@study_app.command()
+def retire(
+    name: Name,
+    decision: Annotated[str, typer.Argument(help="The decision's name, or its number.")],
+    storage: StorageUrl = STORAGE,
+) -> None:
+    """Retire a decision of a finite set: it is not played any more. Its pending trials can still be told.
+
+    Example: randomist study retire ads bold
+    """
+    study = _load(name, storage)
+    numbered = decision not in study.names and decision.isdecimal()
+    study.retire(int(decision) if numbered else decision)
+    number = int(decision) if numbered else study.names.index(decision)
+    _say({"decision": number, "name": study.names[number], "active": False})
+
+
+@study_app.command()
 def show(
     name: Annotated[str | None, typer.Argument(help="The study's name; without it, all names.")] = None,
     level: Level = 0.95,
@@ -154,7 +189,7 @@ def show(
     """
     import numpy as np
 
-    from randomist.spaces import Finite
+    from randomist.learners.finite.base import FiniteLearner
     from randomist.study import study_names
 
     if name is None:
@@ -168,11 +203,15 @@ def show(
         "asked": counters.asked,
         "told": counters.told,
         "failed": counters.closed - counters.told,
-        "pending": [_trial(trial) for trial in study.pending()],
+        "pending": [_trial(trial, study) for trial in study.pending()],
         "average_payoff": float(np.mean(learner.record.payoffs)) if learner.told else None,
         "recommendation": for_json(learner.recommend()) if learner.told else None,
     }
-    if isinstance(study.space, Finite):
+    if isinstance(learner, FiniteLearner):
+        if learner.space.names:
+            shown["names"] = list(learner.names)
+        if not learner.active.all():
+            shown["retired"] = np.flatnonzero(~learner.active).tolist()
         estimates = study.estimates()._asdict()
         shown["estimates"] = {key: _finite(value) for key, value in estimates.items() if key != "log_effective_samples"}
         if learner.payoff_range != "running" and np.isfinite(learner.payoff_range).all():
@@ -284,12 +323,12 @@ def _say(value: Any) -> None:
     print(json.dumps(value))
 
 
-def _json(text: str) -> Any:
+def _json(text: str, option: str) -> Any:
     """JSON, or a file that holds it."""
     try:
         return json.loads(text if text.lstrip().startswith("{") else Path(text).read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
-        raise ParameterError(f"--space must be JSON, or a file with it: {error}") from error
+        raise ParameterError(f"{option} must be JSON, or a file with it: {error}") from error
 
 
 def _write(path: Path, pieces: Any) -> None:
@@ -298,8 +337,10 @@ def _write(path: Path, pieces: Any) -> None:
         file.writelines(pieces)
 
 
-def _trial(trial: Any) -> dict[str, Any]:
-    return {"id": trial.id, "decision": for_json(trial.decision), "mediator": for_json(trial.mediator)}
+def _trial(trial: Any, study: Study) -> dict[str, Any]:
+    shown = {"id": trial.id, "decision": for_json(trial.decision), "mediator": for_json(trial.mediator)}
+    names = getattr(study.space, "names", ())
+    return shown | {"name": names[trial.decision]} if names else shown
 
 
 def _finite(column: Any) -> list[Any]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from randomist import _json
-from randomist.errors import ParameterError, SpaceError, StateError
-from randomist.families import Family, family_from_state
+from randomist.errors import ParameterError, RandomistError, SpaceError, StateError
+from randomist.families import family_from_state
+from randomist.families.base import Family
 from randomist.learners.base import Learner
 from randomist.learners.finite.base import FiniteLearner
 from randomist.learners.finite.changing import decision_number
+from randomist.spaces import Finite
 from randomist.study.records import ChangeRow, Counters, NewChange
 from randomist.study.rows import Shapes
 
 KINDS = ("add", "retire")
+UNREADABLE = (RandomistError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
 
 
 def adding(member: Any, name: Any, worker: str) -> NewChange:
@@ -39,20 +43,43 @@ def make(learner: Learner, kind: str, data: str) -> None:
     """What a row says, done to a learner; it raises before anything has changed."""
     if not isinstance(learner, FiniteLearner):
         raise SpaceError(f"decisions are added to finite sets and retired from them; {type(learner).__name__} has none")
-    entries = _json.loads(data)
-    wanted = {"member", "name"} if kind == "add" else {"decision"}
-    if not isinstance(entries, dict) or set(entries) != wanted:
-        raise StateError(f"its data must have {' and '.join(sorted(wanted))}, got {data:.80}")
     if kind == "retire":
-        learner.retire(entries["decision"])
+        learner.retire(_entries(data, "decision")[0])
         return
-    member, family = family_from_state(entries["member"]), learner.space.family
+    (state, name), family = _entries(data, "member", "name"), learner.space.family
+    member = family_from_state(state)
     if family.joined(member).dtype is not family.dtype:
         raise ParameterError(
             f"mediators of this study are whole numbers, and those of a {type(member).__name__} need not be; add a "
             "member of the same kind, or create another study"
         )
-    learner.add(member, entries["name"])
+    learner.add(member, name)
+
+
+def space_after(shapes: Shapes, space: Finite, rows: Sequence[ChangeRow]) -> Finite:
+    """A space with the decisions that were added to it; an error names the row."""
+    for row in rows:
+        if row.kind == "add":
+            with naming(shapes, row):
+                state, name = _entries(row.data, "member", "name")
+                space = space.with_member(family_from_state(state), name)
+    return space
+
+
+@contextmanager
+def naming(shapes: Shapes, row: ChangeRow) -> Iterator[None]:
+    """What goes wrong in here is the fault of a row that was edited."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise shapes.wrong_change(row.place, f"it cannot be made: {error}") from error
+
+
+def _entries(data: str, *names: str) -> list[Any]:
+    entries = _json.loads(data)
+    if not isinstance(entries, dict) or set(entries) != set(names):
+        raise StateError(f"its data must have {' and '.join(names)}, got {data:.80}")
+    return [entries[name] for name in names]
 
 
 def check(shapes: Shapes, rows: Sequence[ChangeRow], known: Counters, now: Counters) -> None:
@@ -70,5 +97,7 @@ def check(shapes: Shapes, rows: Sequence[ChangeRow], known: Counters, now: Count
             if not isinstance(moment, int) or not least <= moment <= most:
                 raise shapes.wrong_change(place, f"{name} must be in {least}..{most}, got {moment!r:.80}")
         asked, closed = row.asked, row.closed
-    if len(rows) != now.changes - known.changes:
+    if len(rows) > now.changes - known.changes:
+        raise shapes.wrong_change(now.changes + 1, f"the study counts {now.changes} changes")
+    if len(rows) < now.changes - known.changes:
         raise shapes.wrong_change(known.changes + len(rows) + 1, f"it is missing; {now.changes} changes were made")

@@ -13,19 +13,22 @@ import ssl
 import threading
 import time
 import uuid
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from urllib.parse import quote, urlsplit
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from randomist import errors
-from randomist._json import frozen
+from randomist._json import for_json, frozen
 from randomist.errors import ParameterError, RandomistError, ServiceError
 from randomist.histories.estimates import Estimates
 from randomist.learners.base import Trial
 from randomist.learners.payoffs import number
 from randomist.study.checks import check_id, check_name, check_ticket, clean
+
+if TYPE_CHECKING:
+    from randomist.families.base import Family
 
 PATIENCE = 60.0  # seconds to go on trying
 TIMEOUT = 30.0  # seconds for one answer
@@ -171,6 +174,29 @@ class RemoteStudy:
         """A trial that will never be answered."""
         self._close(trial, "fail", {"reason": clean(reason)})
 
+    def add(self, member: Family | dict[str, Any], name: str | None = None) -> int:
+        """One more decision of a finite set: its number. Where its answer was lost, `names` shows whether it is there.
+
+        `member` is a family of one member, or its JSON form, such as {"mean": 1.4, "std": 0.7}.
+        """
+        state = member if isinstance(member, dict) else member.state()
+        body = {"member": {key: for_json(value) for key, value in state.items()}, "name": name}
+        return int(self.client.call("POST", f"{self._path}/decisions", body, repeat=False)["decision"])
+
+    def retire(self, decision: int | str) -> None:
+        """A decision, by number or name, is not played any more. Where its answer was lost, `active` shows it."""
+        self.client.call("POST", f"{self._path}/decisions/retire", {"decision": decision}, repeat=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each decision of a finite set is called: its name, or its number."""
+        return tuple(str(one["name"]) for one in self._decisions())
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """Which decisions have not been retired.  (K,)"""
+        return np.array([one["active"] for one in self._decisions()], np.bool_)
+
     def estimates(self) -> Estimates:
         """What the history says about every decision of a finite set."""
         return _estimates(self.client.call("GET", f"{self._path}/estimates"))
@@ -183,6 +209,10 @@ class RemoteStudy:
     def recommend(self) -> Any:
         """The decision with the best estimated value."""
         return _point(self.client.call("GET", f"{self._path}/recommendation")["decision"])
+
+    def _decisions(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.client.call("GET", f"{self._path}/decisions")["decisions"]
+        return found
 
     def _close(self, trial: Trial | int, how: str, body: dict[str, Any]) -> None:
         id_ = check_id(trial.id if isinstance(trial, Trial) else trial)

@@ -19,6 +19,8 @@ import numpy as np
 from randomist._lookup import is_foreign
 from randomist.errors import ParameterError, RandomistError
 from randomist.families import family_from_state
+from randomist.families.base import Family
+from randomist.families.registry import kind_of
 from randomist.learners.registry import TABLE, LearnerLike, make
 from randomist.spaces import Box, Finite, Space
 
@@ -40,11 +42,8 @@ def learner_from(name: Any, space: Any, settings: Any = None, *, foreign: bool =
     `foreign=True` lets "module:Class" name a learner or a family that is not ours. That imports a module, so it is not
     for descriptions that come from elsewhere.
     """
-    if not foreign and (places := list(_foreign([name, space]))):
-        raise ParameterError(
-            f"{places[0][:80]!r} is not one of ours and cannot be named here; learners are {', '.join(TABLE)}; create "
-            "the study with Python or `randomist study create`"
-        )
+    if not foreign:
+        _refuse_foreign([name, space])
     return on_trial(name, space_from(space), **dict(settings or {}))
 
 
@@ -63,6 +62,32 @@ def on_trial(learner: LearnerLike, place: Space | Task, **settings: Any) -> Lear
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
         raise ParameterError(f"{type(probe).__name__} does not work with these settings: {_line(error)}") from error
     return make(learner, place, **settings)
+
+
+def member_from(description: Any, space: Space, *, foreign: bool = False) -> Family:
+    """A new member of a finite set, of its family's JSON form, whose kind may be left out where the set has one kind.
+
+    `foreign` is as for `learner_from`.
+    """
+    if not isinstance(description, Mapping):
+        raise ParameterError(f'a member is an object such as {{"mean": 0.3, "std": 1}}, got {str(description)[:80]!r}')
+    if not foreign:
+        _refuse_foreign(description)
+    try:
+        return family_from_state({"kind": kind_of(type(space.family)), **description})
+    except RandomistError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
+        raise ParameterError(f"a member cannot be made of {str(description)[:200]}: {_line(error)}") from error
+
+
+def _refuse_foreign(description: Any) -> None:
+    places = list(_foreign(description))
+    if places:
+        raise ParameterError(
+            f"{places[0][:80]!r} is not one of ours and cannot be named here; learners are {', '.join(TABLE)}; work on "
+            "the study with Python or `randomist study`"
+        )
 
 
 def _foreign(description: Any) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from randomist._json import for_json
+from randomist.spaces import Finite
 from randomist.study.records import StudyTrial
 from randomist.study.study import Study
 
@@ -18,13 +19,18 @@ PAGE = 5000
 
 
 def lines(study: Study, format_: Format = "jsonl") -> Iterator[str]:
-    """Pieces of the text. In CSV, points are JSON lists."""
+    """Pieces of the text, with the names of decisions where they have some. In CSV, points are JSON lists."""
+    space = study.space
+    named = isinstance(space, Finite) and bool(space.names)
     if format_ == "csv":
-        yield ",".join(StudyTrial._fields) + "\r\n"
+        yield ",".join((*StudyTrial._fields, "name") if named else StudyTrial._fields) + "\r\n"
     first = 0
     while page := study.trials(first=first, limit=PAGE):
         first = page[-1].id + 1
         records = [{name: for_json(value) for name, value in trial._asdict().items()} for trial in page]
+        if named:
+            names = study.names  # there may be more by now
+            records = [record | {"name": names[record["decision"]]} for record in records]
         if format_ == "csv":
             text = io.StringIO()
             writer = csv.writer(text)

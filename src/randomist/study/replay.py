@@ -22,7 +22,6 @@ from randomist.study.rows import CLOSED, Shapes
 
 KEPT = ("format", "learner", "space", "settings")  # of a learner's state: what a study's row holds
 CHANGED = "decisions"  # and this, where decisions were added or retired before
-UNREADABLE = (RandomistError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
 
 
 def describe(learner: Learner) -> str:
@@ -43,7 +42,7 @@ def fresh(study: str, text: Any) -> Learner:
         if isinstance(learner, FiniteLearner):
             learner.restore_decisions(described.get(CHANGED, {}))
         return learner
-    except UNREADABLE as error:
+    except changes.UNREADABLE as error:
         raise StudyDataError(
             f"study {study!r} (a row of randomist_studies) does not describe a learner of this version: {error}"
         ) from error
@@ -147,7 +146,8 @@ def rebuild(shapes: Shapes, description: str, found: Everything) -> Learner:
     waiting[past.closings[:closed]] = False
     for row in past.changes[made:]:
         _live(learner, shapes, past, asked + np.flatnonzero(waiting[asked : row.asked]), slice(closed, row.closed))
-        change(learner, shapes, row)
+        with changes.naming(shapes, row):
+            changes.make(learner, row.kind, row.data)
         asked, closed = row.asked, row.closed
     _live(learner, shapes, past, asked + np.flatnonzero(waiting[asked:]), slice(closed, None))
     if len(waiting):  # the last one asked leaves its search, told or not
@@ -164,14 +164,6 @@ def _live(learner: Learner, shapes: Shapes, past: Past, asks: Indices, closings:
     _tell_all(learner, shapes, numbers[told].tolist(), payoffs[told].tolist())
     for i in np.flatnonzero(~told).tolist():
         learner.fail(int(numbers[i]), reasons[i])
-
-
-def change(learner: Learner, shapes: Shapes, row: ChangeRow) -> None:
-    """A change that is in the storage reaches the learner; an error names the row."""
-    try:
-        changes.make(learner, row.kind, row.data)
-    except UNREADABLE as error:
-        raise shapes.wrong_change(row.place, f"it cannot be made: {error}") from error
 
 
 def _tell_all(learner: Learner, shapes: Shapes, numbers: list[int], payoffs: list[float]) -> None:
@@ -229,7 +221,7 @@ def _restored(learner: Learner, checkpoint: Checkpoint, past: Past, arrivals: In
         made, rest = past.changes[: saved["changes"]], past.changes[saved["changes"] :]
         for row in made:
             changes.make(learner, row.kind, row.data)
-    except UNREADABLE:
+    except changes.UNREADABLE:
         return None
     if any(row.closed > closed for row in made) or any(row.closed < closed for row in rest):
         return None

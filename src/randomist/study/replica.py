@@ -94,7 +94,8 @@ class Replica:
             replay.resume_search(learner, self.shapes, news.asks[-1].number, news.asks[-1].search)
         for row in news.changes:
             self._catch_up(learner, trials, closings, row.asked, row.closed)
-            replay.change(learner, self.shapes, row)
+            with changes.naming(self.shapes, row):
+                changes.make(learner, row.kind, row.data)
             self._made(learner, row)
         self._catch_up(learner, trials, closings, news.counters.asked, news.counters.closed)
 

@@ -8,17 +8,19 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from randomist._checks import whole_number
 from randomist._types import Indices
-from randomist.errors import ParameterError, SpaceError, StudyDataError, StudyExistsError, UnknownTrialError
+from randomist.errors import ParameterError, SpaceError, StudyExistsError, UnknownTrialError
 from randomist.histories.estimates import Estimates
 from randomist.learners.base import Learner, Proposal, Trial
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite, Space
 from randomist.study import changes, replay
 from randomist.study.checks import check_id, check_lease, check_name, check_ticket, check_worker, clean
+from randomist.study.reader import Reader
 from randomist.study.records import (
     STATES,
     AskRequest,
@@ -37,7 +39,7 @@ from randomist.study.storages.base import PATIENCE, Raced, Storage
 from randomist.study.streams import Stream, Streams
 
 if TYPE_CHECKING:
-    from randomist.families import Family
+    from randomist.families.base import Family
     from randomist.learners.finite.certainty import Intervals
 
 LEASE = 3600.0  # seconds
@@ -109,11 +111,11 @@ class Study:
         self.storage, self.record = storage, record
         self._worker = None if worker is None else check_worker(worker)
         began = replay.fresh(record.name, record.learner)
-        self._began: Space = began.space
+        self._finite = isinstance(began.space, Finite)
         self.learner_name = type(began).__name__
-        self._shapes = Shapes(record.name, began.space)
+        self._reader = Reader(storage, record, began.space)
         self._range = PayoffScale(began.payoff_range, began.out_of_range)
-        self._replica = Replica(storage, record, self._shapes)
+        self._replica = Replica(storage, record, Shapes(record.name, began.space))
         self._streams = Streams()
         self._lock = threading.RLock()
 
@@ -168,14 +170,14 @@ class Study:
 
     def estimates(self) -> Estimates:
         """What all told trials say about every decision of a Finite space."""
-        if not isinstance(self._began, Finite):
+        if not self._finite:
             raise SpaceError(f"{self.learner_name} searches a box; ask for estimate(decisions)")
         found: Estimates = self.look(lambda learner, _: learner.estimates())
         return found
 
     def estimate(self, decisions: ArrayLike) -> Estimates:
         """What all told trials say about any decisions of a Box."""
-        if isinstance(self._began, Finite):
+        if self._finite:
             raise SpaceError(f"{self.learner_name} searches a finite set; ask for estimates()")
         found: Estimates = self.look(lambda learner, _: learner.estimate(decisions))
         return found
@@ -206,34 +208,40 @@ class Study:
     @property
     def space(self) -> Space:
         """Where the study searches: a finite set has all decisions that were added so far, by whichever worker."""
-        if not isinstance(self._began, Finite):
-            return self._began
-        found: Space = self.look(lambda learner, _: learner.space)
-        return found
+        return self._reader.space
 
     @property
     def names(self) -> tuple[str, ...]:
         """What each decision of a Finite space is called: its name, or its number."""
         self._check_finite("names")
-        found: tuple[str, ...] = self.look(lambda learner, _: learner.names)
+        space = self.space
+        assert isinstance(space, Finite)
+        return space.names or tuple(map(str, range(space.size)))
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """Which decisions of a Finite space have not been retired.  (K,)"""
+        self._check_finite("decisions")
+        found: NDArray[np.bool_] = self.look(lambda learner, _: learner.active)
         return found
 
-    def add(self, member: Family, name: str | None = None) -> int:
+    def add(self, member: Family, name: str | None = None, *, worker: str | None = None) -> int:
         """One more decision of a Finite space from now on, for all workers: its number. On disk when this returns.
 
         `member` is a family of one member. All that was told so far informs it like the others.
         """
         self._check_finite("new decisions")
-        change = changes.adding(member, name, self.worker)
+        change = changes.adding(member, name, check_worker(worker or self._worker))
         return self._change(lambda _: change) - 1
 
-    def retire(self, decision: int | str) -> None:
+    def retire(self, decision: int | str, *, worker: str | None = None) -> None:
         """A decision, by number or name, is neither played nor recommended any more; on disk when this returns.
 
         Its trials can be told all the same, and inform the others. Its number is not used again.
         """
         self._check_finite("decisions")
-        self._change(lambda learner: changes.retiring(learner, decision, self.worker))
+        name = check_worker(worker or self._worker)
+        self._change(lambda learner: changes.retiring(learner, decision, name))
 
     @property
     def learner(self) -> Learner:
@@ -267,7 +275,7 @@ class Study:
             if value is not None and whole_number(value, name, 0) >= 2**62:
                 raise ParameterError(f"{name} must be below 2**62, got {value!r}")
         page = self.storage.rows(self.record.id, first=first, limit=limit, states=wanted, worker=worker)
-        return self._read(self._shapes.study_trials, page)
+        return self._reader.trials(page)
 
     def pending(self, worker: str | None = None) -> list[Trial]:
         """Asked and not answered, stale ones included: of all workers, or of one that goes on where it stopped."""
@@ -305,22 +313,12 @@ class Study:
     # Inside.
 
     def _check_finite(self, wanted: str) -> None:
-        if not isinstance(self._began, Finite):
+        if not self._finite:
             raise SpaceError(f"{self.learner_name} searches a box, and there are {wanted} of finite sets only")
 
     def _asked_before(self, ticket: str, n: int) -> list[Trial] | None:
         rows = self.storage.with_ticket(self.record.id, ticket, n)
-        return self._read(self._shapes.asked, rows) if rows else None
-
-    def _read(self, read: Callable[[Any], T], rows: Any) -> T:
-        """Rows as trials: where one of them cannot be, its decision may be one that was added meanwhile."""
-        try:
-            return read(rows)
-        except StudyDataError:
-            if self.counters.changes == self._replica.known.changes:
-                raise
-        self.look(lambda *_: None)
-        return read(rows)
+        return self._reader.asked(rows) if rows else None
 
     def _change(self, write: Callable[[Any], NewChange]) -> int:
         """A decision comes or goes: how many there are then. Checked against all changes before it, then written."""
@@ -349,7 +347,7 @@ class Study:
                     self._streams.lost_race()
                     continue
                 if not isinstance(first, int):  # somebody used the ticket in between
-                    return self._read(self._shapes.asked, first)
+                    return self._reader.asked(first)
                 self._streams.asked(n)
                 if first == known.asked:
                     self._replica.commit(proposal)
@@ -359,7 +357,7 @@ class Study:
 
     def _new_trials(self, proposal: Proposal, streams: Sequence[Stream]) -> list[NewTrial]:
         return [
-            NewTrial(*self._shapes.texts(trial), replay.search_text(search), stream.text)
+            NewTrial(*self._reader.texts(trial), replay.search_text(search), stream.text)
             for trial, search, stream in zip(proposal.trials, proposal.searches, streams, strict=True)
         ]
 
@@ -367,7 +365,7 @@ class Study:
         ticket: tuple[str, str] | None = None
         if isinstance(trial, Trial):
             try:
-                ticket = self._shapes.texts(trial)
+                ticket = self._reader.texts(trial)
             except (TypeError, ValueError, OverflowError):
                 raise UnknownTrialError(
                     f"{trial} is not a trial of study {self.name!r}; tell the one it gave"

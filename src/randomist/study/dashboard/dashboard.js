@@ -119,7 +119,7 @@ function draw() {
     + new Date(shown.created_at * 1000).toLocaleString();
   const figures = { asked: counts.asked, told: counts.told, failed: counts.failed, pending: counts.pending, stale: counts.stale,
     average: data.payoffs.average.length ? short(data.payoffs.average.at(-1)) : "–",
-    best: data.best === null ? "–" : point(data.best) };
+    best: data.best === null ? "–" : data.finite?.name?.[data.finite.decision.indexOf(data.best)] ?? point(data.best) };
   byId("counts").replaceChildren(...Object.entries(figures).map(([name, value]) => {
     const box = element("div");
     box.append(element("dt", name), element("dd", typeof value === "number" ? value.toLocaleString("en") : value));

@@ -106,7 +106,9 @@ def _finite(learner: Learner) -> dict[str, Any]:
         order = np.unique(np.concatenate([best[: DECISIONS // 2], most[: DECISIONS // 2]]))
     points = learner.space.points
     where = None if points is None else [_numbers(point) for point in points[order]]
-    names = [learner.names[k] for k in order.tolist()] if learner.space.names else None
+    names, active = None, learner.active
+    if learner.space.names or not active.all():
+        names = [learner.names[k] + ("" if active[k] else " (retired)") for k in order.tolist()]
     shown = {"decision": order.tolist(), "of": size, "point": where, "name": names}
     return {"finite": shown | _panel(estimates, order)}
 

@@ -11,6 +11,7 @@ from randomist.study.checks import LONGEST_LEASE, NAME, REASON, TICKET
 from randomist.study.study import LARGEST_BATCH, LEASE
 
 Name = Annotated[str, Field(pattern=NAME, examples=["car"], description="A study's name.")]
+DecisionName = Annotated[str, Field(pattern=r"^[^<>\x00-\x1f\x7f]{1,64}$", description="What a decision is called.")]
 Lease = Annotated[float, Field(gt=0, le=LONGEST_LEASE, allow_inf_nan=False, description="Seconds.")]
 Point = int | float | list[float]
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -87,6 +88,27 @@ class Ask(Model):
         examples=["bench-1:42"],
         description="Asking again with the same ticket gives the same trials: a lost answer can be repeated.",
     )
+
+
+class NewDecision(Model):
+    """A member of the study's family, or of another `kind`; what it is called."""
+
+    member: dict[str, JsonValue] = Field(examples=[{"mean": 1.4, "std": 0.7}])
+    name: DecisionName | None = Field(default=None, examples=["in between"])
+
+
+class Decision(Model):
+    decision: int = Field(examples=[5])
+    name: str = Field(examples=["in between"])
+    active: bool = Field(examples=[True], description="Whether it has not been retired.")
+
+
+class DecisionList(Model):
+    decisions: list[Decision]
+
+
+class Retire(Model):
+    decision: Annotated[int, Field(ge=0, lt=2**62)] | DecisionName = Field(examples=[3], description="Number or name.")
 
 
 class AskedTrial(Model):

@@ -19,7 +19,7 @@ from randomist.errors import RandomistError, ShapeError, StorageError
 from randomist.histories.estimates import Estimates
 from randomist.study.checks import NAME
 from randomist.study.dashboard.data import snapshot
-from randomist.study.describe import learner_from
+from randomist.study.describe import learner_from, member_from
 from randomist.study.export import FORMATS, Format, lines
 from randomist.study.records import STATES, State
 from randomist.study.service import models
@@ -45,6 +45,10 @@ def _studies(request: Request) -> Studies:
 
 def _study(request: Request, name: str) -> Study:
     return _studies(request).get(name)
+
+
+def _caller(request: Request) -> str:
+    return f"http {request.client.host if request.client else '?'}"
 
 
 @machines.get(
@@ -107,8 +111,7 @@ def show(request: Request, name: Name) -> Any:
 def ask(request: Request, name: Name, body: models.Ask) -> Any:
     """The next trials; on disk when the answer comes."""
     study = _study(request, name)
-    worker = body.worker or f"http {request.client.host if request.client else '?'}"
-    trials = study.ask(body.batch, lease=body.lease, ticket=body.ticket, worker=worker)
+    trials = study.ask(body.batch, lease=body.lease, ticket=body.ticket, worker=body.worker or _caller(request))
     return {
         "trials": [{"id": t.id, "decision": for_json(t.decision), "mediator": for_json(t.mediator)} for t in trials]
     }
@@ -136,6 +139,43 @@ def fail(request: Request, name: Name, number: Number, body: models.Fail) -> Any
     """A trial that will never be answered."""
     _study(request, name).fail(number, body.reason)
     return {"id": number, "state": "failed"}
+
+
+@router.get(
+    "/studies/{name}/decisions", response_model=models.DecisionList, responses=problems(404, 409), dependencies=[READ]
+)
+def decisions(request: Request, name: Name) -> Any:
+    """The decisions of a finite set, with those that were added and retired."""
+    return {"decisions": _decisions(_study(request, name))}
+
+
+@router.post(
+    "/studies/{name}/decisions",
+    response_model=models.Decision,
+    status_code=201,
+    responses=problems(404, 409),
+    dependencies=[WORK],
+)
+def add(request: Request, name: Name, body: models.NewDecision) -> Any:
+    """One more decision from now on; on disk when the answer comes. What was told so far informs it."""
+    study = _study(request, name)
+    number = study.add(member_from(body.member, study.space), body.name, worker=_caller(request))
+    return {"decision": number, "name": study.names[number], "active": True}
+
+
+@router.post(
+    "/studies/{name}/decisions/retire",
+    response_model=models.Decision,
+    responses=problems(404, 409),
+    dependencies=[WORK],
+)
+def retire(request: Request, name: Name, body: models.Retire) -> Any:
+    """A decision is not played any more; its pending trials can still be told."""
+    study = _study(request, name)
+    study.retire(body.decision, worker=_caller(request))
+    names = study.names
+    number = names.index(body.decision) if isinstance(body.decision, str) else body.decision
+    return {"decision": number, "name": names[number], "active": False}
 
 
 @router.get(
@@ -225,13 +265,12 @@ async def _changes(request: Request, study: Study, most: int | None) -> AsyncIte
     sent, beat = 0, time.monotonic()
     while not request.app.state.stopping.is_set() and (most is None or sent < most):
         try:
-            now = (await run_in_threadpool(lambda: study.counters))[:3]
+            now = (await run_in_threadpool(lambda: study.counters))._replace(checkpointed=0)
         except RandomistError:
             return  # the watcher comes back
         if now != last:
             last, beat, sent = now, time.monotonic(), sent + 1
-            asked, closed, told = now
-            counters = {"asked": asked, "told": told, "failed": closed - told}
+            counters = {"asked": now.asked, "told": now.told, "failed": now.closed - now.told}
             yield f"event: change\ndata: {json.dumps(counters)}\n\n"
         elif time.monotonic() - beat > BEAT:
             beat = time.monotonic()
@@ -250,6 +289,11 @@ def _info(study: Study) -> dict[str, Any]:
         "told": counters.told,
         "failed": counters.closed - counters.told,
     }
+
+
+def _decisions(study: Study) -> list[dict[str, Any]]:
+    found = enumerate(zip(study.names, study.active.tolist(), strict=False))  # one may come in between
+    return [{"decision": k, "name": name, "active": active} for k, (name, active) in found]
 
 
 def _estimates(found: Estimates) -> dict[str, Any]:
