@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from randomist.families import Gaussian as Gaussian
     from randomist.families import LocationScale as LocationScale
     from randomist.families import Mixed as Mixed
+    from randomist.families import TruncatedGaussian as TruncatedGaussian
     from randomist.families import Uniform as Uniform
     from randomist.histories.estimates import Estimates as Estimates
     from randomist.learners import GPUCB as GPUCB
@@ -79,7 +80,7 @@ __version__ = "0.2.0"
 
 _NAMES = {
     "errors": "RandomistError",
-    "families": "Categorical Dirac Family Gaussian LocationScale Mixed Uniform",
+    "families": "Categorical Dirac Family Gaussian LocationScale Mixed TruncatedGaussian Uniform",
     "histories.estimates": "Estimates",
     "learners": """GPUCB KLUCB LEARNERS PGPE POIS UCB1 Auto BanditLearner BoxLearner FiniteLearner FollowTheLeader
         GridOptimist Identify Learner MCMCRandomist Optimist PerturbedHistory Prospector Randomist Realist

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from randomist._checks import finite_array
 from randomist._types import Array, Indices
 from randomist.errors import EmptySpaceError, ParameterError, ShapeError, StateError
-from randomist.families import Family, Gaussian, LocationScale, Mixed, family_from_state
+from randomist.families import Family, Gaussian, LocationScale, Mixed, TruncatedGaussian, family_from_state
 from randomist.families.likelihoods import Likelihoods
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Finite:
     @classmethod
     def grid(
         cls,
-        family: Gaussian,
+        family: Gaussian | TruncatedGaussian,
         low: ArrayLike,
         high: ArrayLike,
         points: int | Sequence[int],
@@ -169,7 +169,7 @@ class Finite:
             raise EmptySpaceError(f"points must be whole numbers >= 1, got {points}")
         axes = [np.linspace(lo, hi, n) for lo, hi, n in zip(lows, highs, counts, strict=True)]
         mesh = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)  # (K, d)
-        return cls(family.at(mesh.reshape(-1, *family.shape)), names=names)
+        return cls(box.family.at(mesh.reshape(-1, *family.shape)), names=names)
 
     @property
     def points(self) -> Array | None:
@@ -243,7 +243,7 @@ class Box:
         low, high = (_bound(side, name, family.decision_shape) for side, name in ((low, "low"), (high, "high")))
         if not (low < high).all():
             raise EmptySpaceError(f"low must be below high in every dimension, got low={low} and high={high}")
-        for name, value in (("family", family), ("low", low), ("high", high)):
+        for name, value in (("family", family.within(low, high)), ("low", low), ("high", high)):
             object.__setattr__(self, name, value)
 
     @property
@@ -273,9 +273,12 @@ class Box:
         from randomist.histories.box import BoxHistory
         from randomist.histories.gaussian import GaussianHistory
         from randomist.histories.scaled import ScaledHistory
+        from randomist.histories.truncated import TruncatedHistory
 
         if isinstance(self.family, LocationScale):
             return ScaledHistory(self)
+        if isinstance(self.family, TruncatedGaussian):
+            return TruncatedHistory(self)
         return GaussianHistory(self) if isinstance(self.family, Gaussian) else BoxHistory(self)
 
     def contains(self, decisions: ArrayLike) -> np.typing.NDArray[np.bool_]:

@@ -63,6 +63,36 @@ def exact_uniform_gaussian(low: float, high: float, mean: float, std: float, ord
         return offset - mp.log(integral * mp.sqrt(mp.pi) / (2 * k * (b - a))) / rate
 
 
+def exact_truncated(
+    mean_p: float, std_p: float, mean_q: float, std_q: float, low: float, high: float, order: float = 2.0
+) -> Any:
+    """D_order between Gaussians truncated to [low, high]: differences of log ∫ exp(-E), E quadratic, at 150 digits."""
+    a, s, b, t, low, high = (mp.mpf(float(v)) for v in (mean_p, std_p, mean_q, std_q, low, high))
+    with mp.workdps(150):
+        p, q = ((m / sigma**2, 1 / sigma**2) for m, sigma in ((a, s), (b, t)))
+
+        def log_integral(x: Any) -> Any:
+            """log ∫ p^x q^(1-x), up to a term that is linear in x."""
+            slope, k = (x * one + (1 - x) * other for one, other in zip(p, q, strict=True))
+            if k == 0:
+                return mp.log((mp.exp(slope * high) - mp.exp(slope * low)) / slope) if slope else mp.log(high - low)
+            ends = [mp.sqrt(abs(k) / 2) * (end - slope / k) for end in (low, high)]
+            if k < 0:
+                area = mp.erfi(ends[1]) - mp.erfi(ends[0])
+            elif ends[0] * ends[1] > 0:  # in one tail
+                area = abs(mp.erfc(abs(ends[0])) - mp.erfc(abs(ends[1])))
+            else:
+                area = mp.erf(ends[1]) - mp.erf(ends[0])
+            return mp.log(area * mp.sqrt(mp.pi / abs(k) / 2)) + slope**2 / (2 * k)
+
+        x = mp.mpf(order)
+        if order == 1:
+            step = mp.mpf(10) ** -40
+            slope = (log_integral(1 + step) - log_integral(1 - step)) / (2 * step)
+            return slope - log_integral(mp.mpf(1)) + log_integral(mp.mpf(0))
+        return (log_integral(x) - x * log_integral(mp.mpf(1)) - (1 - x) * log_integral(mp.mpf(0))) / (x - 1)
+
+
 def exact_masses(p: Any, q: Any, order: float) -> Any:
     """The definition over atoms, of rows whose sum is 1 to all digits."""
     p, q = ([mp.mpf(float(mass)) / mp.fsum(row) for mass in row] for row in (p, q))

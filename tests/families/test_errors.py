@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from randomist.errors import EmptySpaceError, ParameterError, RandomistError, ShapeError, StateError
-from randomist.families import Categorical, Dirac, Gaussian, Mixed, Uniform, family_from_state
+from randomist.families import Categorical, Dirac, Gaussian, Mixed, TruncatedGaussian, Uniform, family_from_state
 from tests.families.cases import BOXES, GAUSSIANS, LOCATION, MIXTURE, PLANE, POINTS, TABLE
 
 ERRORS: list[tuple[Callable[[], object], type[RandomistError], str]] = [
@@ -40,6 +40,30 @@ ERRORS: list[tuple[Callable[[], object], type[RandomistError], str]] = [
     (lambda: Gaussian(np.zeros((1, 1, 1))), ShapeError, r"got \(1, 1, 1\)"),
     (lambda: Gaussian([]), EmptySpaceError, r"no members; give"),
     (lambda: Gaussian(std=[[1.0]]), ShapeError, r"without a mean, std .* got \(1, 1\)"),
+    (lambda: TruncatedGaussian(0.5, 1, low=0), ParameterError, r"needs low and high, .* low=0.0 and high=None; both"),
+    (lambda: TruncatedGaussian([0.5, 1]), ParameterError, r"needs low and high, .* low=None and high=None"),
+    (lambda: TruncatedGaussian(0.5, 0, 0, 1), ParameterError, r"std must be > 0, got 0.0"),
+    (lambda: TruncatedGaussian(0.5, math.inf, 0, 1), ParameterError, r"std must be finite"),
+    (
+        lambda: TruncatedGaussian(0.5, 1, 1, 0),
+        ParameterError,
+        r"low must be below high .* low=1.0 and high=0.0; .* Dirac",
+    ),
+    (lambda: TruncatedGaussian(0, 1, -1.7e308, 1.7e308), ParameterError, r"low must be below high"),
+    (lambda: TruncatedGaussian(0.5, 1e-40, 0, 1), ParameterError, r"within a factor of 1e\+30 .*got 1e-40; .* Dirac"),
+    (lambda: TruncatedGaussian(1e40, 1, 0, 1), ParameterError, r"mean must be within 1e\+30 widths .* got 1e\+40"),
+    (lambda: TruncatedGaussian([0.5], 1, [0, 0], 1), ShapeError, r"low must be a number or .* \(\), got \(2,\); all"),
+    (
+        lambda: TruncatedGaussian(std=0.1).log_density([0.5], 0.5),
+        ParameterError,
+        r"has no box; give them, or make a Box",
+    ),
+    (lambda: TruncatedGaussian(std=0.1, low=0, high=1).log_renyi(None, [0.5]), ParameterError, r"name the decisions"),
+    (
+        lambda: Mixed((TruncatedGaussian(0, 1, 0, 1), TruncatedGaussian(0, 1, 0, 2))).log_renyi(None, None),
+        ParameterError,
+        r"no divergence is known between TruncatedGaussian and TruncatedGaussian",
+    ),
     (lambda: Mixed(()), EmptySpaceError, r"at least one part"),
     (lambda: Mixed((Gaussian(0), 3)), ParameterError, r"must be a Family, got 3; .* Dirac"),  # type: ignore[arg-type]
     (lambda: Mixed((Gaussian(std=1.0),)), ParameterError, r"needs members, .* give it a mean"),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from randomist.errors import ParameterError
-from randomist.families import Dirac, Family, Gaussian, Mixed
+from randomist.families import Dirac, Family, Gaussian, Mixed, TruncatedGaussian
 from randomist.testing import check_family
 from tests.families.cases import FAMILIES, LOCATION
 
@@ -23,6 +23,7 @@ def test_contract(name: str) -> None:
 def test_contract_of_location_families() -> None:
     check_family(LOCATION, decisions=[[0.0, 1.0], [0.1, 3.0], [-1.0, 4.0]])
     check_family(Gaussian(std=0.4), decisions=[0.0, 0.1, 0.5])
+    check_family(TruncatedGaussian(std=0.4, low=-0.1, high=2), decisions=[-0.1, 0.1, 0.5])
     with pytest.raises(AssertionError, match="checked at points"):
         check_family(LOCATION)
 

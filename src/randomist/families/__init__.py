@@ -7,6 +7,17 @@ from randomist.families.gaussian import Gaussian
 from randomist.families.location_scale import LocationScale
 from randomist.families.mixed import Mixed
 from randomist.families.registry import family_from_state
+from randomist.families.truncated_gaussian import TruncatedGaussian
 from randomist.families.uniform import Uniform
 
-__all__ = ["Categorical", "Dirac", "Family", "Gaussian", "LocationScale", "Mixed", "Uniform", "family_from_state"]
+__all__ = [
+    "Categorical",
+    "Dirac",
+    "Family",
+    "Gaussian",
+    "LocationScale",
+    "Mixed",
+    "TruncatedGaussian",
+    "Uniform",
+    "family_from_state",
+]

@@ -63,6 +63,10 @@ class Family(ABC):
         """How far mediators lie from the decision of a location family: the unit of a search in a `Box`.  (d,)"""
         raise ParameterError(f"{type(self).__name__} has no `spread`, so that a Box of it cannot be searched")
 
+    def within(self, low: Array, high: Array) -> Family:
+        """The family that searches this box: itself, unless its mediators are to stay there."""
+        return self
+
     @property
     def points(self) -> Array | None:
         """Where each member lies, where that means something.  (K, d)"""

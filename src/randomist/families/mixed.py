@@ -17,6 +17,7 @@ from randomist.families.base import Family, check_order
 from randomist.families.categorical import Categorical, log_renyi_of_masses
 from randomist.families.dirac import Dirac
 from randomist.families.gaussian import Gaussian
+from randomist.families.truncated_gaussian import TruncatedGaussian
 from randomist.families.uniform import Uniform
 
 
@@ -66,7 +67,7 @@ class Mixed(Family):
                 )
         alike: dict[object, list[int]] = {}  # parts of one kind, where that kind can be joined
         for i, part in enumerate(parts):
-            alike.setdefault(type(part) if type(part) in _JOIN else i, []).append(i)
+            alike.setdefault(_kind(part) if type(part) in _JOIN else i, []).append(i)
         groups = [[parts[i] for i in of_kind] for of_kind in alike.values()]
         joined = tuple(_JOIN[type(g[0])](g) if len(g) > 1 else g[0] for g in groups)
         counts = np.array([part.members for part in parts])
@@ -167,9 +168,22 @@ def _flatten(parts: Iterable[Family]) -> Iterable[Family]:
         yield from part.parts if isinstance(part, Mixed) else (part,)
 
 
+def _kind(part: Family) -> object:
+    """What parts that can be joined have in common: their type, and the box of truncated ones."""
+    if isinstance(part, TruncatedGaussian):
+        return TruncatedGaussian, *(corner.tobytes() for corner in part.corners)
+    return type(part)
+
+
 def _join_gaussians(parts: list[Any]) -> Gaussian:
     mean, std, _ = map(np.concatenate, zip(*(p.parameters(None) for p in parts), strict=True))
     return Gaussian(mean.reshape(-1, *parts[0].shape), std.reshape(-1, *parts[0].shape))
+
+
+def _join_truncated(parts: list[Any]) -> TruncatedGaussian:
+    mean, std, _ = map(np.concatenate, zip(*(p.parameters(None) for p in parts), strict=True))
+    shape = (-1, *parts[0].shape)
+    return TruncatedGaussian(mean.reshape(shape), std.reshape(shape), parts[0].low, parts[0].high)
 
 
 def _join_uniforms(parts: list[Any]) -> Uniform:
@@ -217,6 +231,7 @@ def _uniform_against_gaussian(p: Uniform, q: Gaussian, rows: Indices, columns: I
 
 _JOIN: dict[type[Family], Callable[[list[Any]], Family]] = {
     Gaussian: _join_gaussians,
+    TruncatedGaussian: _join_truncated,
     Uniform: _join_uniforms,
     Dirac: _join_diracs,
     Categorical: _join_categoricals,

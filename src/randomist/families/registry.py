@@ -19,6 +19,7 @@ KINDS = {
     "LocationScale": "randomist.families.location_scale:LocationScale",
     "Mixed": "randomist.families.mixed:Mixed",
     "Policies": "randomist.policies.trajectories:Policies",
+    "TruncatedGaussian": "randomist.families.truncated_gaussian:TruncatedGaussian",
     "Uniform": "randomist.families.uniform:Uniform",
 }
 

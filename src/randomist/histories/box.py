@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,8 @@ class BoxHistory:
     Points are in units of the family's `spread`. Telling costs t densities, an estimate t densities per decision, made
     a few decisions at a time: memory is O(t).
     """
+
+    COLUMNS: ClassVar[tuple[str, ...]] = ("decisions", "plays", "mediators", "payoffs", "log_mixture")
 
     def __init__(self, space: Box) -> None:
         self.space = space
@@ -54,7 +56,7 @@ class BoxHistory:
     def fantasised(self, pending: Iterable[tuple[Any, Any]], payoff: float) -> BoxHistory:
         """A copy in which these decisions drew these mediators and were paid this."""
         other = type(self)(self.space)
-        for name in ("decisions", "plays", "mediators", "payoffs", "log_mixture"):
+        for name in self.COLUMNS:
             setattr(other, name, getattr(self, name).copy())
         for decision, mediator in pending:
             other.append(decision, mediator, payoff)

@@ -6,6 +6,7 @@ import numpy as np
 
 from randomist._types import Array
 from randomist.histories.box import BoxHistory
+from randomist.importance import ascent
 from randomist.importance.estimators import Estimator
 from randomist.importance.passes import points as passes
 
@@ -24,6 +25,10 @@ class GaussianHistory(BoxHistory):
             return super().one(point, term, estimator)
         value, log_effective, coverage = passes.estimate_one(point, term, *self.arrays())
         return float(estimator.combine(np.array([value]), np.array([coverage]))[0]), log_effective
+
+    def climb(self, candidates: Array, lengths: Array, low: Array, high: Array, term: float) -> Array:
+        """The best candidate by the optimistic estimate, or the best point uphill of it.  (n, d), (m,) -> (d,)"""
+        return ascent.climb(candidates, lengths, low, high, term, self.arrays())
 
     def arrays(self) -> passes.Samples:
         """What the kernels take."""

@@ -10,7 +10,8 @@ Distances are one compiled pass; the exponentials are NumPy's, which are several
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,40 +29,60 @@ class Surface(NamedTuple):
     shares: Array  # of each distinct decision in η  (n, used)
 
 
+def cut_surface(shares: Array, weights: Array, term: float, payoffs: Array) -> Surface:
+    """value⁺ from T_j/d2(p_x || p_{x_j}) and from weights that are not cut yet, both overwritten.  (n, used), (n, t)"""
+    effective = np.maximum(shares.sum(axis=1), 1e-300)  # where all decisions are far, no weight reaches the cut
+    shares /= effective[:, None]
+    cut = np.exp(np.minimum(-0.5 * (np.log(effective) + math.log(term)), LOG_HUGE))
+    np.minimum(weights, cut[:, None], out=weights)
+    return Surface(1.0 - weights @ (1.0 - payoffs), cut, weights, shares)
+
+
+def losses(surface: Surface, k: int, payoffs: Array) -> tuple[Array, float]:
+    """What the samples whose weights are not cut lose at point k, and the others in sum.  (t,), number"""
+    cut, weight, loss = surface.cut[k], surface.weights[k], 1.0 - payoffs
+    return np.where(weight < cut, weight * loss, 0.0), float(cut * float(np.sum(loss[weight >= cut])))
+
+
 def optimistic_at(points: Array, term: float, samples: Samples) -> Surface:
     """value⁺ at n points: O(n t d).  (n, d)"""
     mediators, log_mixture, payoffs, told, decisions, plays, used = samples
     shares = np.exp(exponents(points, decisions, used, 1.0, np.zeros(used))) * plays[:used]
-    effective = np.maximum(shares.sum(axis=1), 1e-300)  # where all decisions are far, no weight reaches the cut
-    shares /= effective[:, None]
-    cut = np.exp(np.minimum(-0.5 * (np.log(effective) + math.log(term)), LOG_HUGE))
     weights = np.exp(exponents(points, mediators, told, 0.5, log_mixture))
-    np.minimum(weights, cut[:, None], out=weights)
-    return Surface(1.0 - weights @ (1.0 - payoffs[:told]), cut, weights, shares)
+    return cut_surface(shares, weights, term, payoffs[:told])
 
 
 def gradient_at(points: Array, surface: Surface, k: int, samples: Samples) -> Array:
     """∇value⁺ at point k.  (d,)"""
     mediators, _, payoffs, told, decisions, _, used = samples
-    x, cut, weight = points[k], surface.cut[k], surface.weights[k]
-    loss = 1.0 - payoffs[:told]
-    uncut = np.where(weight < cut, weight * loss, 0.0)
-    cut_loss = cut * float(np.sum(loss[weight >= cut]))
+    x, (uncut, cut_loss) = points[k], losses(surface, k, payoffs[:told])
     towards = uncut @ mediators[:told] - uncut.sum() * x  # Σ_uncut w_i (1 - y_i) (z_i - x)
     away = surface.shares[k].sum() * x - surface.shares[k] @ decisions[:used]  # Σ_j share_j (x - x_j)
     gradient: Array = -towards - cut_loss * away
     return gradient
 
 
-def climb(candidates: Array, lengths: Array, low: Array, high: Array, term: float, samples: Samples) -> Array:
-    """The best candidate, the first of equals, or the best point uphill of it in the box.  (n, d), (m,) -> (d,)"""
-    surface = optimistic_at(candidates, term, samples)
+def climb(
+    candidates: Array,
+    lengths: Array,
+    low: Array,
+    high: Array,
+    term: float,
+    samples: Any,
+    surface_at: Callable[[Array, float, Any], Surface] = optimistic_at,
+    slope_at: Callable[[Array, Surface, int, Any], Array] = gradient_at,
+) -> Array:
+    """The best candidate, the first of equals, or the best point uphill of it in the box.  (n, d), (m,) -> (d,)
+
+    The samples are of Gaussians; of any others with their own `surface_at` and `slope_at`.
+    """
+    surface = surface_at(candidates, term, samples)
     best = int(np.argmax(surface.value))
-    gradient = gradient_at(candidates, surface, best, samples)
+    gradient = slope_at(candidates, surface, best, samples)
     norm = float(np.linalg.norm(gradient))
     if norm > 0 and len(lengths):
         line = np.clip(candidates[best] + lengths[:, None] * (gradient / norm), low, high)
-        values = optimistic_at(line, term, samples).value
+        values = surface_at(line, term, samples).value
         k = int(np.argmax(values))
         if values[k] > surface.value[best]:
             return np.asarray(line[k])

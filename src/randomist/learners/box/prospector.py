@@ -11,8 +11,8 @@ from randomist._checks import whole_number
 from randomist._types import Array
 from randomist.errors import ParameterError
 from randomist.histories.gaussian import GaussianHistory
+from randomist.histories.truncated import TruncatedHistory
 from randomist.importance import confidence_term
-from randomist.importance.ascent import climb
 from randomist.learners.box.base import FixedStdLearner
 from randomist.learners.box.filling import filling_point
 
@@ -40,7 +40,7 @@ class Prospector(FixedStdLearner):
     Parameters
     ----------
     space
-        The box: `Box(Gaussian(std=...), low, high)`; it must be Gaussian, since gradients are.
+        The box: `Box(Gaussian(std=...), low, high)`, or of a `TruncatedGaussian`; gradients are known of no others.
     candidates
         How many points are compared in a round, 4 or more. More of them find the maximum of the estimate more surely.
     steps
@@ -71,7 +71,7 @@ class Prospector(FixedStdLearner):
         whole_number(self.candidates, "candidates", 4)
         whole_number(self.steps, "steps", 0)
         super().__post_init__()
-        if not isinstance(self.history, GaussianHistory):
+        if not isinstance(self.history, GaussianHistory | TruncatedHistory):
             raise ParameterError(
                 f"Prospector climbs along gradients of Gaussians, got a Box of {type(self.space.family).__name__}; "
                 "take MCMCRandomist or GridOptimist"
@@ -91,7 +91,7 @@ class Prospector(FixedStdLearner):
         if len(history):
             term = confidence_term(len(history), self.confidence)
             lengths: Array = 0.25 * np.exp2(np.arange(self.steps, dtype=np.float64))
-            last = climb(self._candidates(self.search.last), lengths, low, high, term, history.arrays())
+            last = history.climb(self._candidates(self.search.last), lengths, low, high, term)
         else:  # all that was asked has failed
             last = low + filling_point(self._next_id, self._shift) * (high - low)
         self.search = Position(last)
