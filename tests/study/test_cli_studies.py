@@ -56,6 +56,23 @@ def test_a_shell_script_as_a_worker(tmp_path):
     assert call("upgrade", cwd=tmp_path, env=storage) == {"from": 2, "to": 2}
 
 
+def test_decisions_come_and_go(tmp_path):
+    call("create", "car", "--space", SPACE, "--set", "seed=3", cwd=tmp_path)
+    call("tell", "car", call("ask", "car", cwd=tmp_path)["id"], 0.5, cwd=tmp_path)
+    added = call("add", "car", "--member", '{"mean": 0.3, "std": 1.0}', "--name", "bold", cwd=tmp_path)
+    assert added == {"decision": 3, "name": "bold"}
+    assert call("retire", "car", "0", cwd=tmp_path) == {"decision": 0, "name": "0", "active": False}
+    assert call("retire", "car", "bold", cwd=tmp_path) == {"decision": 3, "name": "bold", "active": False}
+    shown = call("show", "car", cwd=tmp_path)
+    assert (shown["names"], shown["retired"]) == (["0", "1", "2", "bold"], [0, 3])
+    assert len(shown["estimates"]["value"]) == 4
+    trial = call("ask", "car", cwd=tmp_path)
+    assert trial["name"] == str(trial["decision"])
+    refused = call("retire", "car", "7", cwd=tmp_path, check=False)
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+    assert "0..3, got 7" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

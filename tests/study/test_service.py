@@ -53,7 +53,7 @@ def rows(service):
 
 
 def counters(service):
-    return query(service.url, "select name, asked, closed, told, learner from randomist_studies order by id")
+    return query(service.url, "select name, asked, closed, told, changes, learner from randomist_studies order by id")
 
 
 def test_the_life_of_a_study_over_http(service):
@@ -91,6 +91,36 @@ def test_the_life_of_a_study_over_http(service):
         ):
             with pytest.raises(error):
                 call()
+
+
+def test_decisions_come_and_go_over_http(service):
+    with Client(service.address, ADMIN) as admin, Client(service.address, WORK) as client:
+        admin.create("going", "randomist", SPACE, seed=0)
+        study = client.study("going")
+        local = rd.create_study("going-too", rd.Randomist(GAUSSIANS, seed=0), storage=service.url)
+        play(local, 10)
+        for _ in range(10):
+            trial = study.ask()
+            study.tell(trial, payoff(trial))
+        assert study.add(rd.Gaussian([1.4], [0.7]), name="wide") == local.add(rd.Gaussian([1.4], [0.7]), name="wide")
+        assert study.add({"mean": 0.3, "std": 1.0}) == 6
+        local.add(rd.Gaussian([0.3], 1.0))
+        study.retire("wide")
+        study.retire(0)
+        local.retire(5)
+        local.retire("0")
+        assert study.names == local.names == ("0", "1", "2", "3", "4", "wide", "6")
+        assert study.active.tolist() == local.active.tolist() == [False, True, True, True, True, False, True]
+        assert all(map(np.array_equal, study.estimates()[:6], local.estimates()[:6]))
+        assert [(t.decision, t.mediator) for t in play(study, 5)] == [t[1:] for t in play(local, 5)]
+        with pytest.raises(ParameterError, match="was retired before"):
+            study.retire(0)
+        line = service.request("GET", "/api/v1/studies/going/export?format=csv", token=READ)[1].splitlines()[1]
+        assert line.endswith(f",{local.names[local.trials()[0].decision]}")
+        shown = service.request("GET", "/api/v1/studies/going/dashboard", token=READ)[1]
+        assert shown["finite"]["name"][5] == "wide (retired)"
+        assert shown["study"]["space"]["size"] == 7
+    assert {row[0] for row in query(service.url, "select worker from randomist_changes")} >= {"http 127.0.0.1"}
 
 
 def test_a_box_over_http(service):
@@ -132,6 +162,9 @@ NEW = {"name": "new", "learner": "ucb1", "space": SPACE}
         ("GET", f"{CAR}/events?most=1", None, READ),
         ("POST", "/api/v1/studies/box/estimates", {"decisions": [[0.0, 1.0]]}, READ),
         ("POST", f"{CAR}/ask", ASK, WORK),
+        ("GET", f"{CAR}/decisions", None, READ),
+        ("POST", "/api/v1/studies/box/decisions", {"member": {"mean": [0.0, 1.0]}}, WORK),
+        ("POST", "/api/v1/studies/box/decisions/retire", {"decision": 0}, WORK),
         ("POST", f"{CAR}/trials/0/tell", {"payoff": 0.5}, WORK),
         ("POST", f"{CAR}/trials/0/fail", {"reason": ""}, WORK),
         ("POST", "/api/v1/studies", NEW, ADMIN),
@@ -192,6 +225,20 @@ def test_scopes(method, path, body, least, service):
         ("POST", "/api/v1/studies", NEW | {"settings": {"seed": "x"}}, 422),
         ("POST", "/api/v1/studies", NEW | {"space": {"kind": "Grid", "family": {"kind": "Gaussian", "std": 1.0},
                                                      "low": 0, "high": 1, "points": 10**9}}, 422),
+        ("POST", f"{CAR}/decisions", {}, 422),
+        ("POST", f"{CAR}/decisions", {"member": {}}, 422),
+        ("POST", f"{CAR}/decisions", {"member": {"mean": 1.0, "std": -1.0}}, 422),
+        ("POST", f"{CAR}/decisions", {"member": {"mean": [1.0, 2.0], "std": 1.0}}, 422),
+        ("POST", f"{CAR}/decisions", {"member": {"mean": "x", "std": 1.0}}, 422),
+        ("POST", f"{CAR}/decisions", {"member": {"kind": "Categorical", "probabilities": []}}, 422),
+        ("POST", f"{CAR}/decisions", {"member": {"kind": "os:system"}}, 422),
+        ("POST", f"{CAR}/decisions", {"member": {"mean": 1.0, "std": 1.0}, "name": "<script>"}, 422),
+        ("POST", f"{CAR}/decisions", {"member": {"mean": 1.0, "std": 1.0}, "name": "4"}, 422),
+        ("POST", f"{CAR}/decisions/retire", {"decision": 5}, 422),
+        ("POST", f"{CAR}/decisions/retire", {"decision": -1}, 422),
+        ("POST", f"{CAR}/decisions/retire", {"decision": True}, 422),
+        ("POST", f"{CAR}/decisions/retire", {"decision": "five"}, 422),
+        ("GET", "/api/v1/studies/box/decisions", None, 409),
         ("GET", f"{CAR}/trials?limit=0", None, 422),
         ("GET", f"{CAR}/trials?state=lost", None, 422),
         ("GET", f"{CAR}/dashboard?dimensions=x", None, 422),
