@@ -51,6 +51,7 @@ ERRORS: list[tuple[Callable[[], object], type[RandomistError], str]] = [
     ),
     (lambda: TruncatedGaussian(0, 1, -1.7e308, 1.7e308), ParameterError, r"low must be below high"),
     (lambda: TruncatedGaussian(0.5, 1e-40, 0, 1), ParameterError, r"within a factor of 1e\+30 .*got 1e-40; .* Dirac"),
+    (lambda: TruncatedGaussian(1e300, 1e-90, 0, 1e-90), ParameterError, r"mean must be within 1e\+30 widths"),
     (lambda: TruncatedGaussian(1e40, 1, 0, 1), ParameterError, r"mean must be within 1e\+30 widths .* got 1e\+40"),
     (lambda: TruncatedGaussian([0.5], 1, [0, 0], 1), ShapeError, r"low must be a number or .* \(\), got \(2,\); all"),
     (
