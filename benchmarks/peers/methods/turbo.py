@@ -5,9 +5,10 @@ A box around the best point by the posterior mean, stretched by the lengthscales
 after failures; the next points are the best of posterior samples at candidates in it (Thompson sampling). Below its
 smallest length the search begins again elsewhere. The best posterior mean at points that were played is recommended.
 
-Differences from the paper: the noise of the payoffs is fitted without a bound; the hyperparameters are fitted by L-BFGS
-from the last ones, whenever there are a tenth more points than at the last fit; candidates are scrambled Halton points;
-once `explore` points were played, the recommended one is played from then on.
+Differences from the paper: the hyperparameters have BoTorch's priors (without these, few noisy payoffs are taken for
+noise alone or for none), and are fitted by L-BFGS from the last ones whenever there are a tenth more points than at the
+last fit; a success is a gain of a thousandth of the spread of payoffs, not of the best of them, which a constant would
+change; candidates are scrambled Halton points; once `explore` points were played, the recommended one is played.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ class Region:
     successes: int = 0
     failures: int = 0
 
-    def learn(self, best: float, payoffs: Array) -> None:
-        """A batch is a success if it is better than the best before it by a thousandth of that."""
-        if payoffs.max() > best + 1e-3 * abs(best):
+    def learn(self, payoffs: Array, fresh: Array) -> None:
+        """A batch is a success if it is better than the best before it by a thousandth of the payoffs' spread."""
+        if fresh.max() > payoffs.max() + 1e-3 * payoffs.std():
             self.successes, self.failures = self.successes + 1, 0
         else:
             self.successes, self.failures = 0, self.failures + 1
@@ -78,7 +79,7 @@ def turbo(
                 best, best_mean = points[int(np.argmax(means))], float(means.max())
             asked = _proposed(model, points[int(np.argmax(means))], region.length, batch, rng)
             told = yield from play_all(asked, best)
-            region.learn(float(payoffs.max()), told)
+            region.learn(payoffs, told)
             region.adapt(patience)
             points, payoffs, total = np.vstack([points, asked]), np.append(payoffs, told), total + batch
         points, payoffs = np.empty((0, d)), np.empty(0)
@@ -91,8 +92,7 @@ def _model(points: Array, payoffs: Array, known: Any, fit: bool) -> tuple[Any, A
     from botorch.exceptions import BotorchWarning
     from botorch.fit import fit_gpytorch_mll
     from botorch.models import SingleTaskGP
-    from gpytorch.constraints import Interval
-    from gpytorch.kernels import MaternKernel, ScaleKernel
+    from botorch.models.utils.gpytorch_modules import get_covar_module_with_dim_scaled_prior
     from gpytorch.mlls import ExactMarginalLogLikelihood
     from gpytorch.utils.warnings import GPInputWarning, NumericalWarning
     from linear_operator.utils.errors import NotPSDError
@@ -101,8 +101,8 @@ def _model(points: Array, payoffs: Array, known: Any, fit: bool) -> tuple[Any, A
     centre, spread = payoffs.mean(), payoffs.std() or 1.0
     inputs = torch.from_numpy(points.copy())
     outputs = torch.from_numpy((payoffs - centre) / spread)[:, None]
-    matern = MaternKernel(nu=2.5, ard_num_dims=points.shape[1], lengthscale_constraint=Interval(0.005, 4.0))
-    model = SingleTaskGP(inputs, outputs, covar_module=ScaleKernel(matern), outcome_transform=None)
+    matern = get_covar_module_with_dim_scaled_prior(ard_num_dims=points.shape[1], use_rbf_kernel=False)
+    model = SingleTaskGP(inputs, outputs, covar_module=matern, outcome_transform=None)
     if known is not None:
         model.load_state_dict(known)
     with warnings.catch_warnings():
@@ -127,7 +127,7 @@ def _proposed(model: Any, center: Array, length: float, batch: int, rng: np.rand
     from scipy.stats import qmc
 
     d = center.size
-    scales = model.covar_module.base_kernel.lengthscale.detach().numpy().ravel()
+    scales = model.covar_module.lengthscale.detach().numpy().ravel()
     sides = length * scales / np.exp(np.log(scales).mean())  # of volume length^d
     low, high = np.clip(center - sides / 2, 0.0, 1.0), np.clip(center + sides / 2, 0.0, 1.0)
     n = min(100 * d, 5000)
