@@ -131,10 +131,10 @@ def log_masses(mean: Array, std: Array, low: Array, high: Array) -> Array:
 def means(mean: Array, std: Array, low: Array, high: Array) -> Array:
     """What truncated Gaussians draw on average: m + σ² ∇_m log Z.  (n, d), (n or 1, d), (d,), (d,) -> (n, d)"""
     out = np.empty(mean.shape)
-    for i in range(mean.shape[0]):
-        s = i if std.shape[0] > 1 else 0
-        for d in range(mean.shape[1]):
-            width = high[d] - low[d]
+    for d in range(low.size):
+        width = high[d] - low[d]
+        for i in range(len(mean)):
+            s = i if std.shape[0] > 1 else 0
             before, after, beyond = nearest(mean[i, d], low[d], high[d])
             k = (width / std[s, d]) ** 2
             ends = math.exp(-k * before * (0.5 * before - beyond)) - math.exp(-k * after * (0.5 * after + beyond))
@@ -146,13 +146,12 @@ def means(mean: Array, std: Array, low: Array, high: Array) -> Array:
 @compiled
 def log_density(mean: Array, std: Array, low: Array, high: Array, log_peak: Array, mediators: Array) -> Array:
     """Of densities with the largest value e^log_peak.  (n, d), (n or 1, d), (d,), (d,), (n,), (m, d) -> (n, m)"""
-    n, m = mean.shape[0], mediators.shape[0]
-    out = np.empty((n, m))
-    for i in range(n):
+    out = np.empty((len(mean), len(mediators)))
+    for i in range(len(mean)):
         s = i if std.shape[0] > 1 else 0
-        for j in range(m):
+        for j in range(len(mediators)):
             total = 0.0
-            for d in range(mean.shape[1]):
+            for d in range(low.size):
                 z = mediators[j, d]
                 if not low[d] <= z <= high[d]:  # a NaN is not, either
                     total = math.inf

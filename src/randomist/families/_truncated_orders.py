@@ -18,13 +18,12 @@ DEPTH = 45.0  # nats below the largest value of a density: too little to matter
 @compiled
 def log_renyi(mean_p: Array, std_p: Array, mean_q: Array, std_q: Array, low: Array, high: Array, order: float) -> Array:
     """D_order of all pairs, infinity included.  (n, d), (n or 1, d), (m, d), (m or 1, d), (d,), (d,) -> (n, m)"""
-    n, m = mean_p.shape[0], mean_q.shape[0]
-    out = np.zeros((n, m))
-    for i in range(n):
-        s = i if std_p.shape[0] > 1 else 0
-        for j in range(m):
-            t = j if std_q.shape[0] > 1 else 0
-            for d in range(low.size):  # independent dimensions add
+    out = np.zeros((len(mean_p), len(mean_q)))
+    for d in range(low.size):  # independent dimensions add
+        for i in range(len(mean_p)):
+            s = i if std_p.shape[0] > 1 else 0
+            for j in range(len(mean_q)):
+                t = j if std_q.shape[0] > 1 else 0
                 p = _member(mean_p[i, d], std_p[s, d], low[d], high[d])
                 q = _member(mean_q[j, d], std_q[t, d], low[d], high[d])
                 if min(p[1] * p[2], q[1] * q[2]) < -max(p[1] * p[2], q[1] * q[2]):  # steeper at the end 1: mirrored,
