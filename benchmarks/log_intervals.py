@@ -1,28 +1,34 @@
 """Do the intervals of `rd.Log` cover, and how wide are they?
 
-    python -m benchmarks.log_intervals                  # 1,000 logs of 10,000 rows of each kind
+    python -m benchmarks.log_intervals                  # 1,000 logs of 10,000 rows of each kind; about 15 CPU minutes
     python -m benchmarks.log_intervals --logs 100
+    python -m benchmarks.log_intervals --save out/log-intervals.json     # keeps finished kinds, and goes on from there
 
 Every kind of log has a truth that is computed without sampling. "covered" is the share of logs in which all candidates'
-95% intervals hold the truth; "naive" the same for mean ± normal quantile, with the same correction for the number of
-candidates. "best kept" is how often the truly best candidate is among the contenders, "one best" how often a single
-contender is left. Widths are medians over logs and over the candidates with more than 1,000 effective samples, in units
-of the width that the same construction has on as many rows of the candidate itself.
+95% intervals hold the truth; "naive" the same for mean ± normal quantile, "self-n." for the asymptotic interval of the
+self-normalised estimate, both with the same correction for the number of candidates. "best kept" is how often the truly
+best candidate is among the contenders, "one best" how often a single contender is left, with comparisons of the leader.
+Widths are medians over logs and over the candidates with more than 1,000 effective samples, in units of the width that
+the same construction has on as many rows of the candidate itself. "bound" is the mean width with the exact bound on the
+weights, divided by that without any; "warned" how often there was a warning that the log is not what it should be.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 import randomist as rd
 from randomist._types import Array
-from randomist.importance.intervals import ConstantBets, baselines
 from randomist.logs import Evaluation
+from randomist.logs.tally import Ends
+from randomist.logs.units import of_rows
 
 GRID = np.linspace(-60.0, 60.0, 240_001)
 LEVEL = 0.95
@@ -37,6 +43,7 @@ class Kind:
     truth: dict[str, float]
     on_policy: Callable[[str, int, np.random.Generator], Array]
     settings: dict
+    bounds: Callable[[rd.Log], Array]  # what the weights of each candidate cannot exceed
 
 
 def _log_normal(z: Array, mean: float, std: float) -> Array:
@@ -71,7 +78,16 @@ def gaussian(
         mean, std = policies[key]
         return (rng.random(rows) < chance(mean + std * rng.standard_normal(rows))).astype(float)
 
-    return Kind(name, draw, truth, on_policy, {})
+    def bounds(log: rd.Log) -> Array:
+        """The largest weight on the grid; inf if that is at its edge."""
+        log_density = {key: _log_normal(GRID, *policy) for key, policy in policies.items()}
+        mixture = np.logaddexp.reduce([log_density[key] + np.log(n / len(log)) for key, n in log.loggers.items()])
+        ratios = np.array([log_density[key] - mixture for key in log.candidates])
+        where = ratios.argmax(axis=1)
+        edge = (where == 0) | (where == len(GRID) - 1)
+        return np.where(edge, np.inf, np.exp(np.minimum(ratios.max(axis=1), 700)))
+
+    return Kind(name, draw, truth, on_policy, {}, bounds)
 
 
 def categorical(name: str, logger: Array, candidates: dict[str, Array], chance: Array, **settings: object) -> Kind:
@@ -88,7 +104,11 @@ def categorical(name: str, logger: Array, candidates: dict[str, Array], chance: 
     def on_policy(key: str, rows: int, rng: np.random.Generator) -> Array:
         return (rng.random(rows) < chance[rng.choice(len(logger), size=rows, p=candidates[key])]).astype(float)
 
-    return Kind(name, draw, truth, on_policy, settings)
+    def bounds(log: rd.Log) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.array([np.nanmax(candidates[key] / logger) for key in log.candidates])
+
+    return Kind(name, draw, truth, on_policy, settings, bounds)
 
 
 def adaptive(name: str, candidates: Array, chance: Array) -> Kind:
@@ -113,7 +133,10 @@ def adaptive(name: str, candidates: Array, chance: Array) -> Kind:
         p = candidates[keys.index(key)]
         return (rng.random(rows) < chance[rng.choice(len(p), size=rows, p=p)]).astype(float)
 
-    return Kind(name, draw, truth, on_policy, {})
+    def bounds(log: rd.Log) -> Array:
+        return (candidates / candidates.min(axis=0)).max(axis=1)
+
+    return Kind(name, draw, truth, on_policy, {}, bounds)
 
 
 def _softmax(scores: Array) -> Array:
@@ -151,11 +174,9 @@ def kinds() -> Iterator[Kind]:
 
 def on_policy_width(payoffs: Array, candidates: int) -> float:
     """The width of the same interval on the candidate's own payoffs."""
-    bets = ConstantBets.on(len(payoffs), (1 - LEVEL) / (4 * candidates), *baselines(1.0))
-    lower, upper = bets.growth(), bets.growth()
-    lower.add([payoffs - c for c in bets.offsets])
-    upper.add([(1 - payoffs) - c for c in bets.offsets])
-    return 1.0 - bets.lower_bound(upper.total(), 0.0, 1.0) - bets.lower_bound(lower.total(), 0.0, 1.0)
+    ends = Ends(len(payoffs), (1 - LEVEL) / (2 * candidates), 1.0, same_mean=True)
+    ends.add(payoffs, 1.0 - payoffs, np.ones(len(payoffs)))
+    return ends.high() - ends.low()
 
 
 @dataclass
@@ -165,16 +186,23 @@ class Tally:
     logs: int = 0
     covered: int = 0
     naive: int = 0
+    ratio: int = 0
+    warned: int = 0
     kept: int = 0
     single: int = 0
     ratios: list[float] = field(default_factory=list)
     naive_ratios: list[float] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
 
     def add(self, kind: Kind, found: Evaluation, rng: np.random.Generator) -> None:
         truth = np.array([kind.truth[name] for name in found.candidates])
         self.logs += 1
         self.covered += bool(((found.low <= truth + 1e-12) & (truth - 1e-12 <= found.high)).all())
         self.naive += bool(((found.naive_low <= truth + 1e-12) & (truth - 1e-12 <= found.naive_high)).all())
+        low, high = found.self_normalised_low, found.self_normalised_high
+        self.ratio += bool(((low <= truth) & (truth <= high)).all())
+        self.names += [warning.name for warning in found.warnings]
+        self.warned += any(warning.name not in ("coverage", "skipped") for warning in found.warnings)
         self.kept += found.candidates[int(truth.argmax())] in found.contenders
         self.single += found.best is not None
         for k, name in enumerate(found.candidates):
@@ -190,8 +218,29 @@ def simulate(kind: Kind, logs: int, rows: int, seed: int) -> Tally:
     for child in np.random.SeedSequence(seed).spawn(logs):
         rng = np.random.default_rng(child)
         log = rd.Log.from_arrays(**kind.draw(rows, rng))
-        tally.add(kind, log.evaluate(level=LEVEL, **kind.settings), rng)
+        tally.add(kind, log.evaluate(level=LEVEL, compare="leader", **kind.settings), rng)
     return tally
+
+
+def widths(log: rd.Log, bounds: Array) -> Array:
+    """Widths of the intervals on the [0, 1] scale, where weights are known not to exceed `bounds`.  (K,)"""
+    same_mean, side = log.weights == "own" or len(log.loggers) == 1, (1 - LEVEL) / (2 * len(bounds))
+    ends = [Ends(len(log), side, bound, same_mean) for bound in bounds.tolist()]
+    for batch in log.batches():
+        units = of_rows(batch)[0]
+        for k, end in enumerate(ends):
+            end.add(units.gain[k], units.loss[k], units.weight[k])
+    return np.array([end.high() - end.low() for end in ends])
+
+
+def bound_ratio(kind: Kind, logs: int, rows: int, seed: int) -> float:
+    """Mean width with the exact bounds, divided by that without any."""
+    sums = np.zeros(2)
+    for child in np.random.SeedSequence(seed).spawn(logs):
+        log = rd.Log.from_arrays(**kind.draw(rows, np.random.default_rng(child)))
+        bounds = kind.bounds(log)
+        sums += widths(log, bounds).mean(), widths(log, np.full(len(bounds), np.inf)).mean()
+    return sums[0] / sums[1]
 
 
 def main() -> None:
@@ -199,16 +248,32 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--only", metavar="KIND", help="one kind of log")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="where finished kinds are kept")
     options = parser.parse_args(sys.argv[1:] if __name__ == "__main__" else [])
-    print(f"{options.logs} logs of {options.rows:,} rows of each kind")
-    print(f"{'kind':27} {'covered':>7} {'naive':>6} {'best kept':>9} {'one best':>8} {'width':>6} {'naive width':>11}")
+    asked = f"{options.logs} logs of {options.rows:,} rows of each kind"
+    done = json.loads(options.save.read_text()).get(asked, {}) if options.save and options.save.exists() else {}
+    print(asked)
+    titles = ("covered", "naive", "self-n.", "best kept", "one best", "warned", "width", "naive width", "bound")
+    print(f"{'kind':27}", *(f"{title:>{max(len(title), 6)}}" for title in titles))
     for kind in kinds():
         if options.only not in (None, kind.name):
             continue
-        tally = simulate(kind, options.logs, options.rows, seed=0)
-        widths = [np.median(values) if values else np.nan for values in (tally.ratios, tally.naive_ratios)]
-        shares = [count / tally.logs for count in (tally.covered, tally.naive, tally.kept, tally.single)]
-        print("{:27} {:7.3f} {:6.3f} {:9.3f} {:8.3f} {:6.2f} {:11.2f}".format(kind.name, *shares, *widths), flush=True)
+        if kind.name not in done:
+            done[kind.name] = row(kind, options.logs, options.rows)
+            if options.save:
+                options.save.parent.mkdir(parents=True, exist_ok=True)
+                options.save.write_text(json.dumps({asked: done}))
+        cells = (f"{value:{max(len(title), 6)}.3f}" for title, value in zip(titles, done[kind.name], strict=True))
+        print(f"{kind.name:27}", *cells, flush=True)
+
+
+def row(kind: Kind, logs: int, rows: int) -> list[float]:
+    """One row of the table."""
+    tally = simulate(kind, logs, rows, seed=0)
+    counts = (tally.covered, tally.naive, tally.ratio, tally.kept, tally.single, tally.warned)
+    values = [count / tally.logs for count in counts]
+    values += [float(np.median(part)) if part else np.nan for part in (tally.ratios, tally.naive_ratios)]
+    return [*values, bound_ratio(kind, max(logs // 20, 5), rows, seed=1)]
 
 
 if __name__ == "__main__":

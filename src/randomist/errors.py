@@ -118,4 +118,4 @@ class BadRowsError(LogError):
 
 
 class SelectionError(BadRowsError):
-    """Bad rows that must not be left out, because their payoffs are unlike the others': what is left would be biased."""
+    """Bad rows that must not be left out: their payoffs are unlike the others', and what is left would be biased."""

@@ -13,11 +13,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import randomist as rd
 from randomist import errors
 from randomist.importance.intervals import truncated_interval
-from randomist.logs import evaluation, sums
+from randomist.logs import pairs as pairs_module
+from randomist.logs import sums, tally
 
 NAMES = ("old", "new", "wild", "far")
 
@@ -308,17 +310,38 @@ def test_who_logged_a_share_has_a_bound_by_itself():
     assert np.isinf(rd.Log(table, weights="own").evaluate().weight_bound).all()
 
 
+@pytest.mark.parametrize(
+    ("asked", "intervals", "pairs"),
+    [({}, 1.0, 0), ({"compare": "leader"}, 0.5, 12), ({"compare": "pairs"}, 0.5, 12), ({"baseline": "new"}, 0.5, 6)],
+)
 @pytest.mark.parametrize("level", [0.95, 0.8])
-def test_the_error_is_shared_by_everything_that_is_said(monkeypatch, level):
-    """2K ends of intervals and K(K-1) ordered pairs add up to the error that is allowed."""
-    given, make = [], evaluation.ConstantBets.on
+def test_the_error_is_shared_by_everything_that_is_said(monkeypatch, level, asked, intervals, pairs):
+    """2K ends of intervals, and the comparisons that might have been looked at, add up to the error that is allowed."""
+    given: dict[str, list[float]] = {"ends": [], "pairs": []}
 
-    def noted(rows, error, offsets, floors):
-        given.append(error)
-        return make(rows, error, offsets, floors)
+    def noted(name, make):
+        def bettor(rows, error, *rest):
+            given[name].append(error)
+            return make(rows, error, *rest)
 
-    monkeypatch.setattr(evaluation.ConstantBets, "on", noted)
-    rd.Log(columns(rows=50)).evaluate(level=level)
-    check, ends, pairs = 1e-3 / 4, given[0], given[-1]
-    assert given == [ends, check] * 4 + [pairs] * 3
-    assert 2 * 4 * ends + 4 * 3 * pairs == pytest.approx(1 - level)
+        return bettor
+
+    monkeypatch.setattr(tally, "bettor", noted("ends", tally.bettor))
+    monkeypatch.setattr(pairs_module, "bettor", noted("pairs", pairs_module.bettor))
+    rd.Log(columns(rows=50)).evaluate(level=level, **asked)
+    assert given["ends"] == pytest.approx([intervals * (1 - level) / 8] * 8)
+    looked_at = {"leader": 3, "pairs": 12}.get(asked.get("compare"), pairs)
+    assert given["pairs"] == pytest.approx([(1 - intervals) * (1 - level) / max(pairs, 1)] * looked_at)
+
+
+def test_the_error_of_a_self_normalised_estimate_is_the_delta_method():
+    table = columns(rows=300, seed=12)
+    found = rd.Log(table).evaluate(level=0.9)
+    arrays = rd.Log(table).arrays()
+    for k in range(4):
+        w = np.exp(arrays.log_likelihoods[:, k] - arrays.log_density)
+        ratio = np.average(arrays.payoffs, weights=w)
+        error = np.sqrt(((w * (arrays.payoffs - ratio)) ** 2).sum()) / w.sum()
+        half = stats.norm.isf(0.1 / 8) * error
+        assert found.self_normalised_low[k] == pytest.approx(max(ratio - half, 0.0), abs=1e-10)
+        assert found.self_normalised_high[k] == pytest.approx(min(ratio + half, 1.0), abs=1e-10)

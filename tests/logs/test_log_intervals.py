@@ -86,8 +86,9 @@ def test_evidence_against_the_truth_averages_at_most_one(floor):
 
 def test_the_bound_is_where_the_evidence_reaches_the_level():
     rng = np.random.default_rng(2)
-    y, weight = rng.random(500), rng.exponential(size=500)
-    offsets, floors = baselines(30.0)
+    y, weight = rng.random(500), rng.uniform(0.0, 2.0, size=500)
+    offsets, floors = baselines(2.0, 500, 0.01)
+    assert offsets == [0.0, 0.5, 1.0]
     bets = ConstantBets.on(500, 0.01, offsets, floors)
     total = growth(bets, *(weight * (y - c) for c in offsets))
     found = bets.lower_bound(total, 0.0, 1.0)
@@ -135,6 +136,19 @@ def test_differences_are_what_they_say():
     assert difference_baselines(math.inf, math.inf) == ([None], [-1.0], [0.0])
     assert difference_baselines(3.0, math.inf)[0] == [None, 1.0]
     assert difference_baselines(math.inf, 3.0)[0] == [None, 0.0]
+
+
+def test_differences_of_similar_candidates_have_the_floor_of_their_distance():
+    kinds, _, floors = difference_baselines(20.0, 20.0, 0.3, steps=4)
+    assert kinds == [None, 0.0, 0.25, 0.5, 0.75, 1.0]
+    assert floors == pytest.approx([0.0, 0.3, 0.225, 0.15, 0.225, 0.3])
+    assert difference_baselines(math.inf, math.inf, 0.3)[2] == pytest.approx([0.0, 0.3, 0.15, 0.3])
+
+
+def test_baselines_that_cannot_help_are_left_out():
+    assert baselines(10.0, 10_000, 0.01)[0] == [0.0, 0.5, 1.0]
+    assert baselines(1e6, 10_000, 0.01)[0] == [0.0]
+    assert baselines(math.inf, 10_000, 0.01)[0] == [0.0]
 
 
 KINDS = {kind.name: kind for kind in log_intervals.kinds()}
@@ -193,7 +207,7 @@ def test_the_verdict_names_the_best_and_what_cannot_be_told_apart():
     def verdict(**policies):
         likelihoods = {name: np.log(p)[action] for name, p in policies.items()}
         log = rd.Log.from_arrays(payoffs, likelihoods, log_propensities=np.full(20_000, math.log(1 / 8)))
-        return log.evaluate(weight_bounds=2.0)
+        return log.evaluate(weight_bounds=2.0, compare="leader")
 
     found = verdict(good=good, base=base, bad=bad)
     assert found.best == "good"
@@ -219,3 +233,15 @@ def test_likelihoods_that_cannot_be_true_are_noticed():
     assert not any("weights of b" in w for w in found.warnings)
     far = rd.Log.from_arrays(payoffs, {"a": half + 0.69, "b": half}, log_propensities=half).evaluate()
     assert (far.low[0], far.high[0]) == (0.0, 1.0)  # its bounds contradict each other: nothing is known
+
+
+@pytest.mark.parametrize("name", ["one after the other", "propensities", "rare payoffs, unlike logger"])
+def test_to_know_the_exact_bound_of_the_weights_does_not_widen(name):
+    """Five logs, with paired widths; the benchmark has more. A bound that is far too large does not widen, either."""
+    kind = KINDS[name]
+    assert log_intervals.bound_ratio(kind, 5, 2500, seed=3) <= 1.01
+    log = rd.Log.from_arrays(**kind.draw(2500, np.random.default_rng(4)))
+    nothing = np.full(len(log.candidates), math.inf)
+    np.testing.assert_allclose(
+        log_intervals.widths(log, np.full(len(nothing), 1e6)), log_intervals.widths(log, nothing)
+    )

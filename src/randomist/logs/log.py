@@ -11,12 +11,13 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from randomist import _checks
-from randomist._types import Indices
+from randomist._types import Flags, Indices
 from randomist.errors import BadRowsError, LogError, NoDataError, ParameterError, SelectionError
 from randomist.logs import source, sums
 from randomist.logs.problems import Problem, Problems, repeated_ids
 from randomist.logs.rows import LogArrays, LoggedRows
 from randomist.logs.source import ADAPTIVE, ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, Source
+from randomist.logs.trouble import copies_of
 
 if TYPE_CHECKING:
     from randomist.logs.report import Evaluation
@@ -67,6 +68,8 @@ class Log:
         force: bool = False,
         chunk_rows: int = CHUNK_ROWS,
     ) -> None:
+        self._settings: dict[str, Any] = {"candidates": candidates, "payoff_range": payoff_range, "weights": weights}
+        self._settings |= {"adaptive": adaptive, "skip_bad_rows": skip_bad_rows, "force": force}
         self.payoff_range = _checks.payoff_range(
             payoff_range, bounded=True, why=", since intervals need bounded payoffs"
         )
@@ -84,6 +87,8 @@ class Log:
         self.names_loggers = LOGGER in self._types and (self.weights == "balance" or PROPENSITY not in self._types)
         others = sorted(name for name in acted if name not in self.candidates) if self.names_loggers else []
         self.likelihoods = (*self.candidates, *others)  # the policies whose likelihoods are read, candidates first
+        self.weight_bounds: dict[str, float] = {}  # what follows from the policies, where they are known
+        self.distance_bounds: dict[tuple[str, str], float] = {}
         self._repeated: Indices = np.empty(0, np.int64)
         self._check(skip_bad_rows, force)
 
@@ -118,15 +123,15 @@ class Log:
             log_share = np.log(share / self.rows)
         low, high = self.payoff_range
         for chunk in self.raw_batches():
-            if self.weights == "balance":
-                density = sums.log_mixture(chunk.log_likelihoods, log_share)
-            elif self.names_loggers:
-                density = chunk.log_likelihoods[np.arange(len(chunk.loggers)), chunk.loggers]
+            if self.names_loggers:
+                own = chunk.log_likelihoods[np.arange(len(chunk.loggers)), chunk.loggers]
             else:
-                density = chunk.log_propensity
+                own = chunk.log_propensity
+            balanced = self.weights == "balance" and len(self.loggers) > 1
+            density = sums.log_mixture(chunk.log_likelihoods, log_share) if balanced else own
             loggers = chunk.loggers if self.names_loggers else np.full(len(density), -1)
             payoffs = np.clip((chunk.payoffs - low) / (high - low), 0.0, 1.0)
-            yield LogArrays(payoffs, chunk.log_likelihoods[:, : len(self.candidates)], density, loggers)
+            yield LogArrays(payoffs, chunk.log_likelihoods[:, : len(self.candidates)], density, own, loggers)
 
     def raw_batches(self) -> Iterator[LoggedRows]:
         """All used rows as they were logged, in order, some at a time: payoffs in their units, every likelihood."""
@@ -141,9 +146,30 @@ class Log:
         return LogArrays(
             *(
                 np.concatenate([getattr(part, field) for part in parts])
-                for field in ("payoffs", "log_likelihoods", "log_density", "loggers")
+                for field in ("payoffs", "log_likelihoods", "log_density", "log_own", "loggers")
             )
         )
+
+    def column(self, name: str) -> Iterator[pl.Series]:
+        """Any column of the source, of the rows that are used, some at a time."""
+        if name not in self._types:
+            raise LogError(f"the log has no column {name!r}; it has {', '.join(self._types)}")
+        start = 0
+        kept = self._kept() if self.problems else None
+        for frame in source.chunks(self._query.select(name), self.chunk_rows, self._by_slices):
+            part = frame[name]
+            yield part if kept is None else part.filter(pl.Series(kept[start : start + len(part)]))
+            start += len(part)
+
+    def where(self, name: str, value: Any) -> Log:
+        """The log of the rows that have this value in a column."""
+        rows = self._query.filter(pl.col(name).eq_missing(pl.lit(value)))
+        part = Log(rows, **self._settings, chunk_rows=self.chunk_rows)
+        part.weight_bounds, part.distance_bounds = self.weight_bounds, self.distance_bounds
+        return part
+
+    def _kept(self) -> Flags:
+        return np.concatenate([self._flags(chunk) == 0 for chunk in self._chunks()])
 
     def evaluate(self, **settings: Any) -> Evaluation:
         """Estimates and confidence intervals for every candidate: see `randomist.logs.evaluate`."""
@@ -206,7 +232,7 @@ class Log:
 
     # What the rows say.
 
-    def _chunks(self) -> Iterator[LoggedRows]:
+    def _chunks(self, hashed: bool = False) -> Iterator[LoggedRows]:
         likelihoods = [PREFIX + name for name in self.likelihoods]
         columns = [source.numbers(name, self._types[name]) for name in (PAYOFF, *likelihoods)]
         if self.names_loggers:
@@ -221,7 +247,7 @@ class Log:
         start = 0
         for raw in source.chunks(self._query.select(read), self.chunk_rows, self._by_slices):
             frame = raw.select(columns)  # chunk by chunk: in the query, some of this would need all rows at once
-            yield LoggedRows.of(start, frame, likelihoods)
+            yield LoggedRows.of(start, frame, likelihoods, hashed)
             start += frame.height
 
     def _flags(self, chunk: LoggedRows) -> Indices:
@@ -240,15 +266,18 @@ class Log:
         if ID in self._types:
             self._repeated = repeated_ids(self._query, self._by_slices)
         found = Problems(self.payoff_range, self.likelihoods)
-        counts, rows = np.zeros(len(self.likelihoods), np.int64), 0
-        for chunk in self._chunks():
+        counts, rows, hashes = np.zeros(len(self.likelihoods), np.int64), 0, []
+        for chunk in self._chunks(hashed=ID not in self._types):
             flags = self._flags(chunk)
             good = flags == 0
+            hashes.append(chunk.hashes)
             found.add(chunk.start, flags, chunk.payoffs, chunk.log_likelihoods)
             if self.names_loggers:
                 counts += np.bincount(chunk.loggers[good], minlength=len(counts))
             rows += len(flags)
         self.rows_read, self.rows = rows, rows - found.rows
+        # How many times every row is there, and how many more rows than by chance equal their neighbour.
+        self.copies, self.side_by_side = copies_of(np.concatenate(hashes)) if hashes else (1, 0.0)
         self.problems: tuple[Problem, ...] = found.all()
         self.loggers = {name: int(count) for name, count in zip(self.likelihoods, counts, strict=True) if count}
         if self.problems and not skip:

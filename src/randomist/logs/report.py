@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from randomist._types import Array
+from randomist.logs.pairs import Difference
 from randomist.logs.problems import Problem
+from randomist.logs.trouble import Trouble
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +28,14 @@ class Evaluation:
     adaptive: bool
     level: float
     payoff_range: tuple[float, float]
+    cluster: str | None  # the column of clusters, if intervals are by clusters
+    clusters: int | None  # how many there are
     mis: Array  # mean of ω y
     tmis: Array  # mean of min(M, ω) y: never too high on average
     optimistic: Array  # 1 - mean of min(M, ω) (1 - y): never too low on average
     self_normalised: Array  # Σ ω y / Σ ω; NaN where every weight is 0
+    self_normalised_low: Array  # ± normal quantile times its standard error: holds for large logs only (asymptotic)
+    self_normalised_high: Array
     effective_samples: Array  # (Σ ω)² / Σ ω²
     missing_mass: Array  # 1 - mean of min(M, ω)
     largest_weight: Array
@@ -41,10 +47,14 @@ class Evaluation:
     naive_high: Array
     lemma_low: Array | None  # the paper's lemma, where divergences were given
     lemma_high: Array | None
+    compared: str | None  # "leader" or "pairs": which comparisons on paired rows were asked for
+    baseline: str | None  # the candidate that all others are compared with
     leader: str  # the candidate with the best lower end
     leads: Array  # by how much the leader is at least better than each; not positive where that cannot be said
+    at_least: Array  # by how much the candidate of the row is at least better than that of the column  (K, K)
     contenders: tuple[str, ...]  # the best is one of them, at `level`
-    warnings: tuple[str, ...]
+    warnings: tuple[Trouble, ...]
+    segments: dict[str, Evaluation] = dataclasses.field(default_factory=dict)  # by the values of `by`
 
     @property
     def best(self) -> str | None:
@@ -68,6 +78,23 @@ class Evaluation:
         words = f"No single best at {level}: {_listed(self.contenders)} cannot be told apart"
         return words + (f"; {_listed(worse)} {'is' if len(worse) == 1 else 'are'} worse." if worse else ".")
 
+    def differences(self) -> tuple[Difference, ...]:
+        """J_a - J_b of pairs of candidates: those with the baseline first, and all of them with `compare="pairs"`.
+
+        Without comparisons that were asked for, they follow from the intervals alone, and are wide.
+        """
+        span = self.payoff_range[1] - self.payoff_range[0]
+        names = list(self.candidates)
+        home = [self.baseline] if self.baseline is not None else []
+        pairs = [(a, b) for b in home for a in names if a != b]
+        if self.compared != "leader":
+            rest = [name for name in names if name not in home]
+            pairs += [(a, b) for k, a in enumerate(rest) for b in rest[k + 1 :] if not home or self.compared]
+        else:
+            pairs += [(self.leader, b) for b in names if b != self.leader and b not in home]
+        low = {(a, b): self.at_least[i, j] for i, a in enumerate(names) for j, b in enumerate(names)}
+        return tuple(Difference(a, b, float(max(low[a, b], -span)), float(min(-low[b, a], span))) for a, b in pairs)
+
     def assumptions(self) -> str:
         """What the intervals rest on."""
         how = {
@@ -84,12 +111,17 @@ class Evaluation:
         per_candidate = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, np.ndarray):
+            if field.name == "at_least":
+                plain["differences"] = [dataclasses.asdict(difference) for difference in self.differences()]
+            elif field.name == "segments":
+                plain |= {"segments": {name: part.to_dict() for name, part in value.items()}} if value else {}
+            elif isinstance(value, np.ndarray):
                 per_candidate[field.name] = value.tolist()
             elif field.name == "problems":
                 plain["problems"] = [problem.to_dict() for problem in self.problems]
             elif field.name != "candidates" and value is not None:
                 plain[field.name] = list(value) if isinstance(value, tuple) else value
+        plain["troubles"] = [{"name": warning.name, "value": _number(warning.value)} for warning in self.warnings]
         plain["candidates"] = {
             name: {key: _number(values[k]) for key, values in per_candidate.items()}
             for k, name in enumerate(self.candidates)

@@ -18,6 +18,7 @@ class LogArrays:
     payoffs: Array  # in [0, 1], mapped from payoff_range   (n,)
     log_likelihoods: Array  # of every candidate             (n, K)
     log_density: Array  # of what drew the row: the mixture of the loggers, or the policy that acted  (n,)
+    log_own: Array  # of the policy that acted  (n,)
     loggers: Indices  # who acted, as an index into `Log.likelihoods`; -1 where only the propensity is known  (n,)
 
     def __len__(self) -> int:
@@ -34,9 +35,10 @@ class LoggedRows:
     loggers: Indices  # who acted, as an index into `Log.likelihoods`; empty where the log does not say
     log_propensity: Array  # empty where it is not used
     nameless: Flags  # rows whose id is missing
+    hashes: Indices  # of what is in the row; empty where rows have ids
 
     @classmethod
-    def of(cls, start: int, frame: pl.DataFrame, columns: list[str]) -> LoggedRows:
+    def of(cls, start: int, frame: pl.DataFrame, columns: list[str], hashed: bool = False) -> LoggedRows:
         likelihoods = np.empty((frame.height, len(columns)), order="F")
         for c, name in enumerate(columns):
             likelihoods[:, c] = frame[name].to_numpy()
@@ -47,6 +49,7 @@ class LoggedRows:
             np.array(frame[LOGGER].to_numpy()) if LOGGER in frame.columns else np.empty(0, np.int64),
             np.array(frame[PROPENSITY].to_numpy()) if PROPENSITY in frame.columns else np.empty(0),
             np.array(frame[ID].to_numpy()) if ID in frame.columns else np.zeros(frame.height, np.bool_),
+            frame.hash_rows(0).to_numpy() if hashed else np.empty(0, np.uint64),
         )
 
     def __len__(self) -> int:
@@ -63,4 +66,5 @@ class LoggedRows:
             self.loggers[mask] if len(self.loggers) else self.loggers,
             self.log_propensity[mask] if len(self.log_propensity) else self.log_propensity,
             self.nameless[mask],
+            self.hashes[mask] if len(self.hashes) else self.hashes,
         )

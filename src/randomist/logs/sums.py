@@ -10,7 +10,7 @@ from randomist._compiled import compiled
 from randomist._types import Array, Indices
 
 # Compensated sums of one candidate: each entry is followed by its correction.
-WEIGHT, SQUARED, GAIN, SQUARED_GAIN, CUT, CUT_GAIN = range(0, 12, 2)
+WEIGHT, SQUARED, GAIN, SQUARED_GAIN, CUT, CUT_GAIN, CROSS = range(0, 14, 2)
 _HUGE = 600.0  # logarithms of estimates are cut here: e^600 is as good as infinity, and can be computed with
 _RESCALE = 300.0  # weights are summed relative to e^shift, which moves when one exceeds it by this
 
@@ -59,7 +59,7 @@ def _add(sums: Array, entry: int, value: float) -> None:
 
 @compiled
 def add_moments(log_weight: Array, payoffs: Array, threshold: float, sums: Array, shift: float) -> float:
-    """Σω, Σω², Σωy, Σω²y² relative to e^shift, Σmin(M,ω) and Σmin(M,ω)y as they are; returns the new shift."""
+    """Σω, Σω², Σωy, Σω²y, Σω²y² relative to e^shift, Σmin(M,ω) and Σmin(M,ω)y as they are; returns the new shift."""
     log_threshold = math.log(threshold)
     for i in range(len(payoffs)):
         log_w, y = log_weight[i], payoffs[i]
@@ -71,7 +71,7 @@ def add_moments(log_weight: Array, payoffs: Array, threshold: float, sums: Array
             factor = math.exp(shift - log_w)
             for entry in (WEIGHT, WEIGHT + 1, GAIN, GAIN + 1):
                 sums[entry] *= factor
-            for entry in (SQUARED, SQUARED + 1, SQUARED_GAIN, SQUARED_GAIN + 1):
+            for entry in (SQUARED, SQUARED + 1, SQUARED_GAIN, SQUARED_GAIN + 1, CROSS, CROSS + 1):
                 sums[entry] *= factor * factor
             shift = log_w
         w = math.exp(log_w - shift)
@@ -79,6 +79,7 @@ def add_moments(log_weight: Array, payoffs: Array, threshold: float, sums: Array
         _add(sums, SQUARED, w * w)
         _add(sums, GAIN, w * y)
         _add(sums, SQUARED_GAIN, w * y * w * y)
+        _add(sums, CROSS, w * w * y)
         cut = math.exp(min(log_w, log_threshold))
         _add(sums, CUT, cut)
         _add(sums, CUT_GAIN, cut * y)
@@ -91,7 +92,7 @@ class Moments:
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
         self.largest_log_weight = -math.inf
-        self._sums = np.zeros(12)
+        self._sums = np.zeros(14)
         self._shift = -math.inf
 
     def add(self, log_weight: Array, payoffs: Array) -> None:
@@ -128,6 +129,15 @@ class Moments:
     def relative_sums(self) -> tuple[float, float]:
         """Σ ω y and Σ ω, both divided by the same number, so that they are finite."""
         return self._sum(GAIN), self._sum(WEIGHT)
+
+    def self_normalised_error(self) -> float:
+        """Standard error of Σ ω y / Σ ω by the delta method: the root of Σ ω² (y - ratio)², divided by Σ ω."""
+        total = self._sum(WEIGHT)
+        if total <= 0:
+            return math.nan
+        ratio = self._sum(GAIN) / total
+        spread = self._sum(SQUARED_GAIN) - 2.0 * ratio * self._sum(CROSS) + ratio**2 * self._sum(SQUARED)
+        return math.sqrt(max(spread, 0.0)) / total
 
     def effective_samples(self) -> float:
         """(Σ ω)² / Σ ω² (Kish 1965), 0 where every weight is 0."""

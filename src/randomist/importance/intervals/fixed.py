@@ -34,8 +34,9 @@ from randomist.importance.growth import Growth
 
 STAKES = 16  # constant stakes per variable, each twice the one before
 _EXPONENTS = np.arange(STAKES) - STAKES // 2
-_MARGIN = 0.9  # of the largest stake that a variable's lower bound allows
-_LARGEST_GAIN = 1e9  # λX is cut here, so that 32 factors stay in float64; cutting can only lower a lower bound
+MARGIN = 0.9  # of the largest stake that a variable's lower bound allows
+_OTHERS = 0.1  # of the money, on variables after the first
+LARGEST_GAIN = 1e9  # λX is cut here, so that 32 factors stay in float64; cutting can only lower a lower bound
 
 
 class Bets(ABC):
@@ -58,7 +59,7 @@ class Bets(ABC):
     @property
     def caps(self) -> Array:
         """Where each variable is cut before it is bet on.  (F,)"""
-        return np.asarray(_LARGEST_GAIN / self.stakes.max(axis=1))
+        return np.asarray(LARGEST_GAIN / self.stakes.max(axis=1))
 
     def growth(self) -> Growth:
         """What the stakes have earned before the first row: nothing."""
@@ -101,41 +102,75 @@ class ConstantBets(Bets):
         """Bets for variables X_f >= -floors[f].
 
         The best stake is about sqrt(2 log(1/error) / (n Var X)). Var X is not known, so the stakes span a factor of
-        2^15 around Var X = 1, and the prior prefers the middle.
+        2^15 around Var X = 1, and the prior prefers the middle. Most of the money is on the first variable, so that
+        the others cannot widen an interval by more than a hundredth where they do not help.
         """
         middle = math.sqrt(2.0 * (math.log(1.0 / error) + 2.0) / rows)
-        largest = np.array([_MARGIN / floor if floor > 0 else math.inf for floor in floors])
+        largest = np.array([MARGIN / floor if floor > 0 else math.inf for floor in floors])
         stakes = np.minimum(middle * 2.0**_EXPONENTS, largest[:, None])
         weight = 1.0 / (4.0 + _EXPONENTS**2.0)
-        prior = np.tile(weight / weight.sum() / len(offsets), (len(offsets), 1))
+        share = np.full(len(offsets), _OTHERS / max(len(offsets) - 1, 1))
+        share[0] = 1.0 - share[1:].sum()
+        prior = share[:, None] * (weight / weight.sum())
         return cls(rows, error, np.array(offsets, dtype=np.float64), stakes, np.log(prior))
 
     def log_fair(self, m: float) -> Array:
-        return np.asarray(self.rows * np.log1p(self.stakes * (m - self.offsets[:, None])))  # (1 + λ E X)^n
+        return np.asarray(self.rows * log_factor(self.stakes * (m - self.offsets[:, None])))  # (1 + λ E X)^n
 
 
-def baselines(weight_bound: float) -> tuple[list[float], list[float]]:
+class Constant:
+    """Constant bets and what they have earned so far."""
+
+    def __init__(self, bets: Bets) -> None:
+        self.bets, self._growth = bets, bets.growth()
+
+    def add(self, variables: Sequence[Array]) -> None:
+        """Some more rows of every variable.  F arrays of (n,)"""
+        self._growth.add(variables)
+
+    def lower_bound(self, low: float, high: float) -> float:
+        """The largest m in [low, high] below which all can be excluded; wrong with probability at most `error`."""
+        return self.bets.lower_bound(self._growth.total(), low, high)
+
+    def log_evidence(self, m: float) -> float:
+        """log G(m)"""
+        return self.bets.log_evidence(self._growth.total(), m)
+
+
+def log_factor(gain: Array) -> Array:
+    """log(1 + λ E X); λ E X is at least -MARGIN, by the floor of X, whatever is asked."""
+    return np.asarray(np.log1p(np.maximum(gain, -MARGIN)))
+
+
+def baselines(weight_bound: float, rows: int, error: float, steps: int = 2) -> tuple[list[float], list[float]]:
     """Offsets c and floors of the variables ω (y - c) that bound J from below, E ω (y - c) = J - c.
 
     Without a bound on the weights only c = 0 has a floor. With ω <= W the mean of ω is exactly 1, which c > 0 uses: it
-    takes out of ω y what comes from ω alone.
+    takes out of ω y what comes from ω alone. A c is left out where it cannot help: the best stake is
+    sqrt(2 log(1/error) / (n Var)), Var <= W, and the floor c W allows 1 / (c W). If that is less at Var = W, the rows
+    are too few for any variance.
     """
-    chosen = [0.0] if math.isinf(weight_bound) else [0.0, 0.5, 1.0]
+    chosen, needed = [0.0], 2.0 * (math.log(1.0 / error) + 2.0)
+    for c in np.arange(1, steps + 1) / steps:
+        if needed * float(c) ** 2 * weight_bound < rows:
+            chosen.append(float(c))
     return chosen, [c * weight_bound if c else 0.0 for c in chosen]
 
 
 def difference_baselines(
-    leader_bound: float, rival_bound: float
+    leader_bound: float, rival_bound: float, distance: float = math.inf, steps: int = 2
 ) -> tuple[list[float | None], list[float], list[float]]:
     """Kinds, offsets and floors of the variables that bound J_a - J_b from below.
 
     Kind None is ω_a y + ω_b (1 - y), with mean J_a - J_b + 1, which needs no bound. Kind c is (ω_a - ω_b)(y - c), with
-    mean J_a - J_b: it is at least -max(c W_a, (1-c) W_b), and exact where the weights that it subtracts are bounded.
+    mean J_a - J_b: it is at least -max(c W_a, (1-c) W_b), and at least -max(c, 1-c) D if |ω_a - ω_b| <= D. It is exact
+    where the weights that it subtracts are bounded.
     """
     kinds: list[float | None] = [None]
     offsets, floors = [-1.0], [0.0]
-    for c in (0.0, 0.5, 1.0):
+    for c in (np.arange(steps + 1) / steps).tolist():
         floor = max(c * leader_bound if c else 0.0, (1 - c) * rival_bound if c < 1 else 0.0)
+        floor = min(floor, max(c, 1 - c) * distance)
         if math.isfinite(floor):
             kinds.append(c)
             offsets.append(0.0)

@@ -1,0 +1,1 @@
+"""Benchmarks of logged data: the protocol of logarithmic smoothing, troubled logs, comparisons."""

@@ -1,0 +1,152 @@
+"""Bets whose stakes follow the rows: narrower than constant stakes where every row has the same mean.
+
+Rows come in blocks of fixed numbers: 0 to 255, 256 to 511, 512 to 1023, and so on, each as long as all before. A block
+has one variable X and stakes λ_b 2^e that depend on earlier blocks only. If E[X_i | past] = μ for every row,
+
+    G_e(m) = Π_b Π_{i in b} (1 + λ_b 2^e X_i) / (1 + λ_b 2^e m)
+
+is a nonnegative martingale for m = μ, because stakes and variable are known before the row is, and so is its average
+over e with weights that are fixed in advance: by Markov's inequality what it excludes is wrong with probability at most
+`error`. Unlike constant stakes (`fixed`), this needs the same mean in every row, given the past. It holds for a log of
+one logger, and for rows weighted by the policy that acted (adaptive logs included), unless payoffs drift; not for
+balanced weights of several loggers, whose rows have different means.
+
+λ_b = sqrt(2 (log 1/error + 2) / (n Var)), the best constant stake for a variance, which is estimated on earlier blocks
+with one more row of variance `CAUTION`. Where several variables speak about the same unknown (m - offset is the mean of
+each), a block bets on the one that promises the narrowest interval. Wrong guesses cost width, never coverage.
+
+Stakes that follow the data are due to Waudby-Smith and Ramdas (2024, "Estimating means of bounded random variables by
+betting"); blocks, and choosing a variable among several, are choices made here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from randomist._compiled import compiled
+from randomist._types import Array, Indices
+from randomist.importance.growth import Growth
+from randomist.importance.intervals.fixed import LARGEST_GAIN, MARGIN, Bets, log_factor
+
+FIRST = 256  # rows of the first block, which knows nothing
+CAUTION = 4.0  # the variance that is assumed before there are rows
+_CENTRE = 0.5  # of the largest stake that a floor allows: what a variance says about larger ones is not to be trusted
+_GAIN = 0.97  # another variable than the first must promise a width below this part of the first one's
+_EXPONENTS = np.arange(17) - 8
+_WEIGHT = (1.0 + _EXPONENTS**2.0) ** -2
+_LOG_PRIOR: Array = np.log(_WEIGHT / _WEIGHT.sum())[None, :]  # (1, S)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockBets(Bets):
+    """Bets that were laid in blocks, each on one variable: what is left to do is to say what they exclude."""
+
+    error: float
+    counts: Indices  # rows of each block  (B,)
+    shifts: Array  # the offset of each block's variable  (B,)
+    ladder: Array  # its stakes  (B, S)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "log_prior", _LOG_PRIOR)
+
+    def log_fair(self, m: float) -> Array:
+        return np.asarray(self.counts @ log_factor(self.ladder * (m - self.shifts[:, None])))[None, :]
+
+
+class PlugIn:
+    """What bets on some variables have earned so far; rows are added in order.
+
+    Parameters
+    ----------
+    rows
+        How many rows there will be. Stakes are made for that number; a bound holds at any number before it, too, if
+        that number was not chosen by looking.
+    error
+        The probability with which the lower bound may be wrong.
+    offsets, floors
+        Variables X_f >= -floors[f] with mean m - offsets[f]; the first block bets on the first of them.
+    spans
+        What |X_f| cannot exceed, where known: a variance is not assumed to be above its square.
+    """
+
+    def __init__(
+        self,
+        rows: int,
+        error: float,
+        offsets: Sequence[float],
+        floors: Sequence[float],
+        spans: Sequence[float] | None = None,
+    ) -> None:
+        self.rows, self.error, self.offsets = rows, error, np.array(offsets, dtype=np.float64)
+        self._needed = math.log(1.0 / error) + 2.0
+        self._largest = np.array([MARGIN / floor if floor > 0 else math.inf for floor in floors])
+        limit = np.array([math.inf] * len(floors) if spans is None else spans, dtype=np.float64)
+        self._caution = np.minimum(CAUTION, np.square(np.minimum(limit, 1e100)))
+        self._sums = np.zeros((len(floors), 2))  # Σ X and Σ X² of every variable
+        self._seen, self._end = 0, 0  # rows so far, and where the block ends
+        self._blocks: list[tuple[int, float, Array]] = []  # rows, offset and stakes of every block
+        self._chosen, self._growth, self._earned = 0, Growth(np.ones((1, 1)), np.ones(1)), np.zeros_like(_LOG_PRIOR)
+
+    def add(self, variables: Sequence[Array]) -> None:
+        """Some more rows of every variable.  F arrays of (n,)"""
+        count, begin = len(variables[0]), 0
+        while begin < count:
+            if self._seen == self._end:
+                self._open()
+            end = min(count, begin + self._end - self._seen)
+            self._growth.add([variables[self._chosen][begin:end]])
+            for f, values in enumerate(variables):
+                _add_powers(values[begin:end], self._sums[f])
+            self._seen += end - begin
+            begin = end
+
+    def lower_bound(self, low: float, high: float) -> float:
+        """The largest m in [low, high] below which all can be excluded; wrong with probability at most `error`."""
+        if not self._seen:
+            return low
+        return self.laid().lower_bound(self.earned(), low, high)
+
+    def laid(self) -> BlockBets:
+        """The bets of all blocks so far."""
+        counts = np.array([rows for rows, _, _ in self._blocks])
+        counts[-1] -= self._end - self._seen  # of the last block, only those that came
+        shifts, ladder = np.array([b for _, b, _ in self._blocks]), np.array([b for _, _, b in self._blocks])
+        return BlockBets(self.error, counts, shifts, ladder)
+
+    def earned(self) -> Array:
+        """Σ_i log(1 + λ X_i) of every stake.  (1, S)"""
+        return self._earned + self._growth.total()
+
+    def _open(self) -> None:
+        """Choose the variable and the stakes of the next block."""
+        if self._blocks:
+            self._earned = self._earned + self._growth.total()
+        length = self._seen or FIRST
+        self._end = self._seen + length
+        self._chosen, stake = self._best()
+        stakes = np.minimum(stake * 2.0**_EXPONENTS, self._largest[self._chosen])[None, :]
+        self._blocks.append((length, float(self.offsets[self._chosen]), stakes[0]))
+        self._growth = Growth(stakes, LARGEST_GAIN / stakes.max(axis=1))
+
+    def _best(self) -> tuple[int, float]:
+        """The variable that promises the narrowest interval, and its stake: with stake λ, the width is about
+        needed / (λ n) + λ Var / 2."""
+        spread = self._sums[:, 1] - self._sums[:, 0] ** 2 / max(self._seen, 1)
+        variance = (np.maximum(spread, 0.0) + self._caution) / (self._seen + 1)
+        stake = np.minimum(np.sqrt(2.0 * self._needed / (self.rows * variance)), _CENTRE * self._largest)
+        width = self._needed / (stake * self.rows) + stake * variance / 2.0
+        chosen = int(np.argmin(width)) if self._seen and width.min() < _GAIN * width[0] else 0
+        return chosen, float(stake[chosen])
+
+
+@compiled
+def _add_powers(values: Array, sums: Array) -> None:
+    """Row by row, so that sums do not depend on how rows come in chunks; cut where squares would overflow."""
+    for i in range(len(values)):
+        x = min(values[i], 1e100)
+        sums[0] += x
+        sums[1] += x * x

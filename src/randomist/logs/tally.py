@@ -1,0 +1,69 @@
+"""What is summed for one candidate while rows come: its estimates, the bets on its value, and signs of trouble."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+from randomist._types import Array
+from randomist.importance.intervals import Constant, ConstantBets, PlugIn, baselines
+
+STEPS = 4  # baselines above 0 that a block can choose from
+
+
+class Bettor(Protocol):
+    """Bets on variables that speak about one unknown mean."""
+
+    def add(self, variables: Sequence[Array]) -> None: ...
+
+    def lower_bound(self, low: float, high: float) -> float: ...
+
+
+def bettor(
+    rows: int,
+    error: float,
+    offsets: Sequence[float],
+    floors: Sequence[float],
+    same_mean: bool,
+    spans: Sequence[float] | None = None,
+) -> Bettor:
+    """Stakes that follow the rows where all have the same mean; constant ones otherwise."""
+    if same_mean:
+        return PlugIn(rows, error, offsets, floors, spans)
+    return Constant(ConstantBets.on(rows, error, offsets, floors))
+
+
+class Ends:
+    """Both ends of a candidate's interval on the [0, 1] scale; each wrong with probability at most `error`.
+
+    J is in [L(ω y), 1 - L(ω (1-y))], where L is a lower bound on a mean. Where no weight exceeds `weight_bound`, the
+    mean of ω is 1, and multiples of ω are subtracted.
+    """
+
+    def __init__(self, rows: int, error: float, weight_bound: float, same_mean: bool) -> None:
+        self.baselines, floors = baselines(weight_bound, rows, error, steps=STEPS if same_mean else 2)
+        self._gain, self._loss = (bettor(rows, error, self.baselines, floors, same_mean) for _ in range(2))
+
+    def add(self, gain: Array, loss: Array, weight: Array) -> None:
+        self._gain.add([gain - c * weight if c else gain for c in self.baselines])
+        self._loss.add([loss - c * weight if c else loss for c in self.baselines])
+
+    def low(self) -> float:
+        return self._gain.lower_bound(0.0, 1.0)
+
+    def high(self) -> float:
+        return 1.0 - self._loss.lower_bound(0.0, 1.0)
+
+
+class Heavy:
+    """Whether weights average more than true likelihoods allow: bets on ω, whose mean is at most 1."""
+
+    def __init__(self, rows: int, error: float) -> None:
+        self._bets, self._error = Constant(ConstantBets.on(rows, error, [0.0], [0.0])), error
+
+    def add(self, weight: Array) -> None:
+        self._bets.add([weight])
+
+    def found(self) -> bool:
+        return self._bets.log_evidence(1.0) >= -math.log(self._error)

@@ -1,0 +1,281 @@
+"""What is wrong with a log, as far as it can be seen: each warning has a name, a number and a remedy.
+
+These are tests, not guarantees. Those of weights that average more than 1 hold at any number of rows (bets). The others
+compare means by the normal approximation, each at a level of `FALSE_ALARM`.
+What they look at:
+
+- drift: residuals r = ω (y - J) average 0 early and late, where ω divides by the policy that acted;
+- drift of loggers: balanced weights and those of the policy that acted give the same estimate if payoffs do not drift;
+- censored: as drift, and it is the end that earns less: payoffs that are not in yet;
+- serial: payoffs of neighbouring rows are alike, as those of one user's visits are;
+- repeated: every row is there as many times, or equal rows stand side by side.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special
+
+from randomist._compiled import compiled
+from randomist._types import Array, Indices
+
+if TYPE_CHECKING:
+    from randomist.logs.log import Log
+    from randomist.logs.sums import Moments
+    from randomist.logs.tally import Heavy
+
+FALSE_ALARM = 1e-3  # of each warning, over all candidates
+SLICES = 16  # of a log, in time
+_LEAST = 50.0  # effective samples on each side of a comparison in time
+_POOR_COVERAGE = 0.5  # of missing mass
+_ONE = 0.01  # of a sum of squares that one row may have
+_ALIKE = 12  # different rows that must all be there as many times
+
+
+class Trouble(str):
+    """A warning: words, with a `name` to look for and the number behind it."""
+
+    name: str
+    value: float
+
+    def __new__(cls, name: str, value: float, words: str) -> Trouble:
+        trouble = super().__new__(cls, words)
+        trouble.name, trouble.value = name, float(value)
+        return trouble
+
+
+class Slices:
+    """Sums of a candidate's weights and payoffs in each of `SLICES` parts of the log, in time."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows, self._seen = rows, 0
+        self._sums = np.zeros((SLICES, 6))  # rows, Σω, Σωy, Σω², Σω²y, Σω²y²
+
+    def add(self, weight: Array, payoffs: Array) -> None:
+        """The next rows, weighted by the policy that acted."""
+        _add_slices(weight, payoffs, self._sums, self._seen, self._rows)
+        self._seen += len(payoffs)
+
+    def change(self) -> tuple[float, int, float]:
+        """z of the clearest change between before and after, the slice where it begins, and its size."""
+        n, w, wy, ww, wwy, wwyy = self._sums.T
+        value = wy.sum() / w.sum() if w.sum() > 0 else 0.0
+        total, squares = wy - value * w, wwyy - 2 * value * wwy + value**2 * ww  # Σr and Σr² of r = ω (y - J)
+        best = (0.0, 0, 0.0)
+        for cut in range(1, SLICES):
+            sides = [slice(0, cut), slice(cut, SLICES)]
+            if any(w[s].sum() ** 2 < _LEAST * ww[s].sum() or w[s].sum() <= 0 for s in sides):
+                continue
+            means = [total[s].sum() / n[s].sum() for s in sides]
+            apart = sum(squares[s].sum() / n[s].sum() ** 2 for s in sides)
+            spread = max(apart, squares.sum() / n.sum() * sum(1.0 / n[s].sum() for s in sides))  # a side may be short
+            if spread > 0 and abs(z := (means[1] - means[0]) / math.sqrt(spread)) > abs(best[0]):
+                best = (z, cut, means[1] - means[0])
+        return best
+
+
+class Neighbours:
+    """Whether payoffs of neighbouring rows of one logger are alike: their correlation at distance 1."""
+
+    def __init__(self, loggers: int) -> None:
+        self._sums = np.zeros((loggers + 1, 5))  # pairs, Σy, Σy', Σyy', Σy²
+        self._last = np.array([-2.0, 0.0])  # logger and payoff of the row before
+
+    def add(self, loggers: Indices, payoffs: Array) -> None:
+        _add_neighbours(loggers, payoffs, self._sums, self._last)
+
+    def correlation(self) -> tuple[float, float]:
+        """z and the correlation itself."""
+        n, first, second, product, squares = self._sums.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shared = np.where(n > 0, product - first * second / n, 0.0).sum()
+            spread = np.where(n > 0, squares - first**2 / n, 0.0).sum()
+        pairs = n.sum()
+        if pairs < 100 or spread <= 0:
+            return 0.0, 0.0
+        return float(shared / spread * math.sqrt(pairs)), float(shared / spread)
+
+
+class Disagreement:
+    """Balanced estimates against those of the policy that acted: Σ (ω - ω') y and its square."""
+
+    def __init__(self) -> None:
+        self._sums = np.zeros(4)  # rows, Σd, Σd², and the largest d²
+
+    def add(self, weight: Array, own: Array, payoffs: Array) -> None:
+        _add_difference(weight, own, payoffs, self._sums)
+
+    def found(self) -> tuple[float, float]:
+        """z and the difference itself. Rows have different means, so the spread is overestimated, if at all."""
+        n, total, squares, largest = self._sums
+        if largest >= _ONE * squares:  # few rows decide: no normal approximation
+            return 0.0, 0.0
+        return float(total / math.sqrt(squares)), float(total / n)
+
+
+def quantile(tests: int) -> float:
+    """What |z| does not exceed in a clean log, but `FALSE_ALARM` of the time over so many tests."""
+    return float(-special.ndtri(FALSE_ALARM / (2 * max(tests, 1))))
+
+
+def drifts(slices: list[Slices]) -> tuple[int, float, int, float] | None:
+    """The candidate whose value changes most clearly, with z, slice and size; None if nothing is clear."""
+    changes = [part.change() for part in slices]
+    k = int(np.argmax([abs(z) for z, _, _ in changes]))
+    return (k, *changes[k]) if abs(changes[k][0]) > quantile(SLICES * len(slices)) else None
+
+
+def warnings(
+    log: Log,
+    heavy: list[Heavy],
+    slices: list[Slices],
+    neighbours: Neighbours,
+    disagreements: list[Disagreement],
+    moments: list[Moments],
+    coverage: Array,
+    clustered: bool,
+) -> list[Trouble]:
+    """All that can be said, the worst first."""
+    found = []
+    if log.adaptive and log.weights == "balance":
+        found.append(
+            Trouble(
+                "adaptive",
+                1.0,
+                "policies were chosen adaptively: with balanced weights neither estimates nor intervals are "
+                "guaranteed; use weights='own'",
+            )
+        )
+    found += _of_time(log, slices, disagreements)
+    found += _of_rows(log, neighbours, clustered)
+    for k, (name, covered) in enumerate(zip(log.candidates, coverage.tolist(), strict=True)):
+        if heavy[k].found():
+            mean = moments[k].mean_weight(len(log))
+            found.append(
+                Trouble(
+                    "weights",
+                    mean,
+                    f"weights of {name} average {mean:.3g}, and true likelihoods allow 1: check its likelihoods, the "
+                    "loggers' and who acted",
+                )
+            )
+        elif covered < 1.0 - _POOR_COVERAGE:
+            missing = f"the log covers little of what {name} does: {1 - covered:.0%} of its mass is missing"
+            found.append(Trouble("coverage", 1 - covered, missing))
+    if log.rows < log.rows_read:
+        found.append(
+            Trouble(
+                "skipped",
+                log.rows_read - log.rows,
+                f"{log.rows_read - log.rows} of {log.rows_read} rows were left out; the rest stands for all only if "
+                "being bad has nothing to do with the payoff",
+            )
+        )
+    return found
+
+
+def _of_time(log: Log, slices: list[Slices], disagreements: list[Disagreement]) -> list[Trouble]:
+    found = []
+    span = log.payoff_range[1] - log.payoff_range[0]
+    change = drifts(slices)
+    if change is not None:
+        k, _, cut, size = change
+        name, where = log.candidates[k], f"from row {cut * len(log) // SLICES} of {len(log)} on"
+        if cut >= 3 * SLICES // 4 and size < 0:
+            words = (
+                f"{name} earns {abs(size) * span:.3g} less {where}: the last payoffs may not be in yet; leave out rows "
+                "that were not observed long enough (observed_until=)"
+            )
+            found.append(Trouble("censored", size * span, words))
+        else:
+            words = (
+                f"payoffs drift: {name} earns {abs(size) * span:.3g} {'more' if size > 0 else 'less'} {where}; what is "
+                "estimated is the average over the log, with constant stakes; evaluate the last rows alone"
+            )
+            found.append(Trouble("drift", size * span, words))
+    apart = [part.found() for part in disagreements]
+    if apart:
+        k = int(np.argmax([abs(z) for z, _ in apart]))
+        z, size = apart[k]
+        if abs(z) > quantile(len(apart)):
+            words = (
+                f"estimates of {log.candidates[k]} differ by {size * span:+.3g} between balanced weights and those of "
+                "the policy that acted: payoffs drift while loggers change; use weights='own'"
+            )
+            found.append(Trouble("loggers-drift", size * span, words))
+    return found
+
+
+def _of_rows(log: Log, neighbours: Neighbours, clustered: bool) -> list[Trouble]:
+    found = []
+    if log.copies > 1:
+        words = f"every row is there {log.copies} times or a multiple of it; give rows an id, or leave copies out"
+        found.append(Trouble("repeated", log.copies, words))
+    elif log.side_by_side > 0:
+        words = (
+            f"{log.side_by_side:.1%} more rows equal the row before them than equal rows further apart: are rows "
+            "repeated? give rows an id, or leave copies out"
+        )
+        found.append(Trouble("repeated", log.side_by_side, words))
+    z, correlation = neighbours.correlation()
+    if not (log.adaptive or clustered or found) and z > quantile(1):
+        words = (
+            f"payoffs of neighbouring rows are alike (correlation {correlation:.3g}): if rows of one user, or of one "
+            "hour, belong together, name them with cluster="
+        )
+        found.append(Trouble("serial", correlation, words))
+    return found
+
+
+def copies_of(hashes: Indices) -> tuple[int, float]:
+    """How many times every row is there, at least; and how many more rows equal their neighbour than rows far away."""
+    n = len(hashes)
+    if n < 2 * _ALIKE:
+        return 1, 0.0
+    _, counts = np.unique(hashes, return_counts=True)
+    copies = int(np.gcd.reduce(counts)) if len(counts) >= _ALIKE else 1
+    far = min(997, n // 2)
+    near = float(np.mean(hashes[1:] == hashes[:-1]))
+    apart = float(np.mean(hashes[far:] == hashes[:-far]))
+    spread = math.sqrt(2.0 * max(apart * (1 - apart), 1.0 / n) / (n - far))
+    return copies, near - apart if len(counts) >= _ALIKE and near - apart > 8.0 * spread else 0.0
+
+
+@compiled
+def _add_slices(weight: Array, payoffs: Array, sums: Array, seen: int, rows: int) -> None:
+    parts = sums.shape[0]
+    for i in range(len(payoffs)):
+        part = min((seen + i) * parts // rows, parts - 1)
+        w, y = min(weight[i], 1e100), payoffs[i]
+        sums[part, 0] += 1.0
+        sums[part, 1] += w
+        sums[part, 2] += w * y
+        sums[part, 3] += w * w
+        sums[part, 4] += w * w * y
+        sums[part, 5] += w * w * y * y
+
+
+@compiled
+def _add_neighbours(loggers: Indices, payoffs: Array, sums: Array, last: Array) -> None:
+    for i in range(len(payoffs)):
+        logger, y = loggers[i], payoffs[i]
+        if logger == last[0]:
+            sums[logger, 0] += 1.0  # -1, the unnamed logger, is the last of them
+            sums[logger, 1] += last[1]
+            sums[logger, 2] += y
+            sums[logger, 3] += last[1] * y
+            sums[logger, 4] += last[1] * last[1]
+        last[0], last[1] = logger, y
+
+
+@compiled
+def _add_difference(weight: Array, own: Array, payoffs: Array, sums: Array) -> None:
+    for i in range(len(payoffs)):
+        d = (min(weight[i], 1e100) - min(own[i], 1e100)) * payoffs[i]
+        sums[0] += 1.0
+        sums[1] += d
+        sums[2] += d * d
+        sums[3] = max(sums[3], d * d)
