@@ -3,7 +3,8 @@ Global Optimization via Local Bayesian Optimization, NeurIPS 2019.
 
 A box around the best point by the posterior mean, stretched by the lengthscales, grows after successes and shrinks
 after failures; the next points are the best of posterior samples at candidates in it (Thompson sampling). Below its
-smallest length the search begins again elsewhere. The best posterior mean at points that were played is recommended.
+smallest length the search begins again elsewhere. Of the points that were played, the one with the largest posterior
+mean less a standard deviation is recommended, of all regions so far.
 
 Differences from the paper: the hyperparameters have BoTorch's priors (without these, few noisy payoffs are taken for
 noise alone or for none), and are fitted by L-BFGS from the last ones whenever there are a tenth more points than at the
@@ -64,7 +65,8 @@ def turbo(
     """`initial` random points per dimension come first, and after each restart; `length` is the first side."""
     d, most = start.size, math.inf if explore is None else explore
     patience = math.ceil(max(4 / batch, d / batch))
-    best, best_mean, total = start, -math.inf, 1
+    best, total = start, 1
+    kept, kept_low = start, -math.inf  # of the regions before this one
     points, payoffs = start[None], np.array([start_payoff])
     while total < most:
         fresh = rng.uniform(size=(max(initial * d, 2) - len(points), d))
@@ -73,21 +75,22 @@ def turbo(
         region, known, fitted = Region(length), None, 0
         while region.length >= SHORTEST and total < most:
             due = len(points) >= REFIT * fitted
-            model, means, known = _model(points, payoffs, known, fit=due)
+            model, means, lows, known = _model(points, payoffs, known, fit=due)
             fitted = len(points) if due else fitted
-            if means.max() > best_mean or (points == best).all(axis=1).any():
-                best, best_mean = points[int(np.argmax(means))], float(means.max())
+            best = points[int(np.argmax(lows))] if lows.max() > kept_low else kept
             asked = _proposed(model, points[int(np.argmax(means))], region.length, batch, rng)
             told = yield from play_all(asked, best)
             region.learn(payoffs, told)
             region.adapt(patience)
             points, payoffs, total = np.vstack([points, asked]), np.append(payoffs, told), total + batch
+        if total < most:
+            kept, kept_low = best, max(kept_low, float(lows.max()))
         points, payoffs = np.empty((0, d)), np.empty(0)
     yield from commit(best)
 
 
-def _model(points: Array, payoffs: Array, known: Any, fit: bool) -> tuple[Any, Array, Any]:
-    """A Gaussian process, its means at the points in units of payoffs, and its parameters.  (n, d), (n,)"""
+def _model(points: Array, payoffs: Array, known: Any, fit: bool) -> tuple[Any, Array, Array, Any]:
+    """A Gaussian process, its means at the points, these less a standard deviation, its parameters.  (n, d), (n,)"""
     import torch
     from botorch.exceptions import BotorchWarning
     from botorch.fit import fit_gpytorch_mll
@@ -116,8 +119,9 @@ def _model(points: Array, payoffs: Array, known: Any, fit: bool) -> tuple[Any, A
                 pass
         model.eval()
         with torch.no_grad():
-            means = model.posterior(inputs).mean[:, 0].numpy()
-    return model, means * spread + centre, model.state_dict()
+            posterior = model.posterior(inputs)
+            means, stds = posterior.mean[:, 0].numpy(), posterior.variance[:, 0].sqrt().numpy()
+    return model, means * spread + centre, (means - stds) * spread + centre, model.state_dict()
 
 
 def _proposed(model: Any, center: Array, length: float, batch: int, rng: np.random.Generator) -> Array:
