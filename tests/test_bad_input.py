@@ -123,3 +123,18 @@ def test_odd_tickets_payoffs_and_first_decisions():
         with pytest.raises(errors.ParameterError, match="first"):
             rd.Optimist(SPACE, first=first)
     assert rd.Optimist(SPACE, first=1.0).ask().decision == 1
+
+
+@pytest.mark.parametrize("payoff", [1.7e308, -1.7e308, 1e151])
+@pytest.mark.parametrize("name", ["auto", "prospector", "randomist", "gp-ucb"])
+def test_payoffs_whose_squares_are_infinite(name, payoff):
+    space = SPACE if name in ("randomist", "gp-ucb") else rd.Box(rd.Gaussian(std=0.2), 0.0, 1.0)
+    learner = rd.make(name, space, seed=0, payoff_range=(-math.inf, math.inf) if name == "randomist" else "running")
+    first, second = learner.ask(batch=2)
+    learner.tell(first, 1e150)
+    with pytest.raises(errors.PayoffError, match=r"at most 1e\+150.*larger units"):
+        learner.tell(second, payoff)
+    learner.tell(second, -1e150)
+    for _ in range(5):
+        learner.tell(learner.ask(), 0.0)
+    assert learner.told == 7

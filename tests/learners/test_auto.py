@@ -286,3 +286,13 @@ def test_prospector_earns_early(task, early, late, worst):
 def test_eight_at_a_time_earn_nearly_as_much(learner):
     one, eight = (averages(learner, "mountain-car", 8, 800, batch)[:, -1].mean() for batch in (1, 8))
     assert eight >= 0.97 * one
+
+
+def test_thousands_of_trials_asked_ahead():
+    """The scale changes by a power of the rounds since the last search, which must not become 0."""
+    learner = rd.Auto(low=[0.0, 0.0], high=[1.0, 1.0], seed=1)
+    trials = learner.ask(batch=3000)
+    learner.tell_all(trials, [float(trial.mediator.sum()) for trial in trials])
+    for _ in range(3):
+        learner.tell(learner.ask(), 1.0)
+    assert 0 < learner.scale < 1

@@ -14,6 +14,9 @@ from randomist.errors import PayoffError, PayoffOutOfRangeError, ShapeError
 from randomist.histories.estimates import Estimates
 
 
+LARGEST = 1e150  # of payoffs: their squares are finite
+
+
 class PayoffScale:
     """The affine map from a range to [0, 1]: a known range, none (-inf, inf), or the one seen so far ("running")."""
 
@@ -83,6 +86,8 @@ def number(payoff: Any) -> float:
         value = float(payoff)
     except (TypeError, ValueError, OverflowError):
         raise PayoffError(f"a payoff is a finite number, got {str(payoff)[:80]}") from None
-    if not math.isfinite(value):
+    if not -LARGEST <= value <= LARGEST:
+        if math.isfinite(value):
+            raise PayoffError(f"a payoff is at most {LARGEST:g} in size, got {value:g}; tell it in larger units")
         raise PayoffError(f"a payoff is a finite number, got {value}; use fail(trial, reason) where there is none")
     return value

@@ -167,10 +167,11 @@ class Auto(BoxLearner):
         walk = length * memory / (2 - memory)
         resting = length < 1e-3
         progress = 0.0 if resting else float(path @ path) / walk
+        change = max(RATE ** (rounds / (d + 1)), SMALLEST)  # asked far ahead, it would be 0
         if progress > PROGRESS:
-            scale /= RATE ** (rounds / (d + 1))
+            scale /= change
         elif self._narrower_pays(best):
-            scale *= RATE ** (rounds / (d + 1))
+            scale *= change
         scale = min(max(scale, SMALLEST), LARGEST / math.sqrt(d))
         if is_scout(scale):
             scale = math.nextafter(scale, 1.0)
