@@ -133,7 +133,7 @@ def main() -> None:
     logged(shop, visits, seed=0).write_parquet(FOLDER / "shop.parquet")
 
     log = rd.Log(FOLDER / "shop.parquet", candidates=CANDIDATES)
-    found, truth = log.evaluate(), truths(shop, seed=1)
+    found, truth = log.evaluate(compare="leader"), truths(shop, seed=1)
     print(f"{len(log):,} visits, shown by {' and '.join(f'{name} ({rows:,})' for name, rows in log.loggers.items())}")
     print("candidate       estimate  95% interval      eff. samples  truth")
     for k, name in enumerate(log.candidates):

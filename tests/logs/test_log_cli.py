@@ -76,6 +76,46 @@ def test_bounds_units_and_figures(folder):
     assert "figure" not in printed
 
 
+def test_a_table_as_it_is_from_csv_to_verdict(folder):
+    rng = np.random.default_rng(3)
+    rows = 4000
+    drawn = np.array([0.5, 0.3, 0.2])
+    item = rng.choice(3, size=rows, p=drawn)
+    table = pl.DataFrame(
+        {
+            "item": np.array(["cap", "hat", "tie"])[item],
+            "pscore": drawn[item],
+            "clicked": (rng.random(rows) < np.array([0.2, 0.4, 0.7])[item]).astype(int),
+            "best": ["tie"] * rows,
+            "country": np.array(["at", "ch"])[np.arange(rows) % 2],
+            "user": np.arange(rows) // 4,
+            "a": [0.1] * rows,
+            "b": [0.2] * rows,
+            "c": [0.7] * rows,
+        }
+    )
+    table.write_csv(folder / "shop.csv")
+    (folder / "mine.py").write_text(
+        "import numpy as np\n\ndef third(frame):\n    return np.full((len(frame), 3), 1 / 3)\n"
+    )
+    named = ["--payoff", "clicked", "--action", "item", "--propensity", "pscore", "--propensity-floor", "0.2"]
+    policies = ["now=logged", "best=best", "even=uniform", "mixed=a,b,c", "third=mine:third"]
+    given = [word for policy in policies for word in ("--policy", policy)]
+    done = call("shop.csv", *named, *given, "--baseline", "now", "--details", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "best is better than now, by 0." in done.stdout
+    assert "…" not in done.stdout
+    lines = {line.split()[0]: line.split() for line in done.stdout.splitlines()[1:6]}
+    assert lines["even"][1:] == lines["third"][1:]
+    assert float(lines["now"][1]) == pytest.approx(table["clicked"].mean(), abs=1e-4)
+    chosen = table.filter(item="tie")["clicked"].mean()
+    assert float(lines["best"][1]) == pytest.approx(chosen, abs=1e-4)
+    done = call("shop.csv", *named, *given[:4], "--by", "country", "--cluster", "user", "--json", cwd=folder)
+    printed = json.loads(done.stdout)
+    assert sorted(printed["segments"]) == ["at", "ch"]
+    assert printed["clusters"] == 1000
+
+
 def test_bad_rows_are_refused_or_left_out(folder):
     done = call("bad.csv", cwd=folder)
     assert done.returncode == 1
@@ -115,6 +155,11 @@ def test_help_helps(folder, monkeypatch, capsys):
         (["log.parquet", "--weight-bound", "1.2"], "above its weight_bounds"),
         (["log.parquet", "--weights", "none"], "'balance', 'own'"),
         (["log.parquet", "--level", "2"], "level must lie"),
+        (["log.parquet", "--payoff", "reward"], "no column 'reward'"),
+        (["log.parquet", "--policy", "new"], "NAME=POLICY"),
+        (["log.parquet", "--policy", "new=nowhere:thing"], "cannot be imported"),
+        (["log.parquet", "--compare", "all"], "'leader', 'pairs'"),
+        (["log.parquet", "--baseline", "nobody"], "baseline must be one of"),
         (["log.parquet", "--payoff-range", "0", "0.5"], "--payoff-range 0 1"),
         (["log.parquet", "--payoff-range", "0", "0.5", "--skip-bad-rows"], "--force"),
     ],

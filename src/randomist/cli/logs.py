@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from randomist._lookup import imported, is_foreign
 from randomist.cli.app import app, err, out
 from randomist.errors import ParameterError
 
 if TYPE_CHECKING:  # polars is loaded by the command that needs it
     from rich.table import Table
 
-    from randomist.logs import Evaluation
+    from randomist.logs import Evaluation, Log
 
 SUFFIXES = (".png", ".pdf", ".svg")
 
@@ -29,10 +30,52 @@ def evaluate(
             help="A candidate, repeatable. Default: every policy with a likelihood column.", show_default=False
         ),
     ] = None,
+    payoff: Annotated[str | None, typer.Option(metavar="COLUMN", help="What a row earned, in a table.")] = None,
+    action: Annotated[str | None, typer.Option(metavar="COLUMN", help="What was done, in a table.")] = None,
+    propensity: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The probability with which it was done, in a table.")
+    ] = None,
+    logger: Annotated[str | None, typer.Option(metavar="COLUMN", help="Who did it, in a table.")] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=POLICY",
+            help="A candidate for a table, repeatable: a column of actions, a column of probabilities for each action "
+            "(A,B,C), a function or model (module:name), uniform, or logged.",
+            show_default=False,
+        ),
+    ] = None,
+    logged_by: Annotated[
+        str | None, typer.Option(metavar="POLICY", help="The policy that acted, where it is known for all actions.")
+    ] = None,
+    context: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="What policies see, in a table (repeatable).", show_default=False),
+    ] = None,
+    actions: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="All actions, in order. Default: those of the table, sorted.")
+    ] = None,
+    propensity_floor: Annotated[
+        float | None, typer.Option(help="The least probability that the logger gave any action, always.")
+    ] = None,
+    id_column: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="The id of a row of a table.")] = None,
+    episode: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Rows of a table are steps of these episodes.")
+    ] = None,
     payoff_range: Annotated[
         tuple[float, float], typer.Option(metavar="LOW HIGH", help="The least and the most that a payoff can be.")
     ] = (0.0, 1.0),
     level: Annotated[float, typer.Option(help="Probability with which all statements hold together.")] = 0.95,
+    compare: Annotated[
+        str | None, typer.Option(help="`leader`: the leader with each of the others; `pairs`: all pairs.")
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The status quo, which all others are compared with.")
+    ] = None,
+    by: Annotated[str | None, typer.Option(metavar="COLUMN", help="Segments to evaluate, too.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Rows that belong together, such as a user's.")
+    ] = None,
     weights: Annotated[
         str | None,
         typer.Option(help="`balance`: against the mixture of all loggers; `own`: against the policy that acted."),
@@ -57,6 +100,7 @@ def evaluate(
     force: Annotated[
         bool, typer.Option("--force", help="Leave bad rows out even where their payoffs are unlike the others'.")
     ] = False,
+    details: Annotated[bool, typer.Option("--details", help="Print every estimate, not only the best one.")] = False,
     figure: Annotated[
         Path | None,
         typer.Option(help="Where to draw (.png, .pdf or .svg). Default: out/evaluate.png; with --json: nowhere."),
@@ -68,32 +112,36 @@ def evaluate(
     LOG has a row per decision and these columns: `payoff`; `log_likelihood:NAME`, the log-likelihood under policy NAME
     of what was done, one column per candidate; and `logger`, the name of the policy that acted (which has a likelihood
     column too), or `log_propensity`, the logarithm of the probability with which it acted. `id`, if there, must not
-    repeat.
+    repeat. Or it is a table as it is, whose columns the options name, and candidates are given with --policy.
 
     Intervals are finite-sample and hold for all candidates together.
 
     Example: randomist evaluate shop.parquet --figure shop.png
 
     Example: randomist evaluate shop.csv --candidate new --candidate old --payoff-range 0 5 --json
+
+    Example: randomist evaluate clicks.csv --payoff click --action item_id --propensity pscore --policy new=best_item
+    --policy now=logged --baseline now
     """
-    from rich.markup import escape
-
-    from randomist.logs import Log
-
     if figure is None and not as_json:
         figure = Path("out/evaluate.png")
     if figure is not None and figure.suffix.lower() not in SUFFIXES:
         raise ParameterError(f"--figure must end in .png, .pdf or .svg, got {figure}")
-    data = Log(
-        log,
-        candidates=candidate,
-        payoff_range=payoff_range,
-        weights=weights,
-        adaptive=adaptive,
-        skip_bad_rows=skip_bad_rows,
-        force=force,
+    settings: dict[str, Any] = {"candidates": candidate, "payoff_range": payoff_range, "weights": weights}
+    settings |= {"adaptive": adaptive, "skip_bad_rows": skip_bad_rows, "force": force}
+    table: dict[str, Any] = {"payoff": payoff, "action": action, "propensity": propensity, "logger": logger}
+    table |= {"logged_by": logged_by, "context": context, "propensity_floor": propensity_floor, "id": id_column}
+    table |= {"episode": episode}
+    data = _log(log, {key: value for key, value in table.items() if value}, policy, actions, settings)
+    evaluation = data.evaluate(
+        level=level,
+        compare=compare,
+        baseline=baseline,
+        by=by,
+        cluster=cluster,
+        threshold=threshold,
+        weight_bounds=_bounds(weight_bound),
     )
-    evaluation = data.evaluate(level=level, threshold=threshold, weight_bounds=_bounds(weight_bound))
     if figure is not None:
         from randomist.logs.figure import draw  # matplotlib takes its time
 
@@ -101,17 +149,57 @@ def evaluate(
     if as_json:
         print(json.dumps(evaluation.to_dict() | ({"figure": str(figure)} if figure else {}), allow_nan=False))
         return
-    _print_whole(_table(evaluation))
+    _print(evaluation, details)
+    for name, segment in evaluation.segments.items():
+        out.print(f"\n{by} = {name}", soft_wrap=True, markup=False)
+        _print(segment, details)
+    out.print(f"figure: {figure}", soft_wrap=True)
+
+
+def _log(
+    path: Path, table: dict[str, Any], policies: list[str] | None, actions: str | None, settings: dict[str, Any]
+) -> Log:
+    """The log of a file; of a table, if any of its columns is named."""
+    from randomist.logs import Log
+
+    if not (table or policies or actions):
+        return Log(path, **settings)
+    given = {}
+    for word in policies or ():
+        name, separator, policy = word.partition("=")
+        if not separator:
+            raise ParameterError(f"--policy takes NAME=POLICY, got {word!r}")
+        given[name] = _policy(policy)
+    if "logged_by" in table:
+        table["logged_by"] = _policy(table["logged_by"])
+    if actions is not None:
+        table["actions"] = [int(word) if word.lstrip("-").isdigit() else word for word in actions.split(",")]
+    return Log.from_table(path, policies=given, **table, **settings)
+
+
+def _policy(word: str) -> Any:
+    """`module:name` is a function or a model, `A,B,C` columns; anything else a column, or a word that needs none."""
+    if is_foreign(word) and not word.startswith("log_likelihood:"):
+        return imported(word)
+    return word.split(",") if "," in word else word
+
+
+def _print(evaluation: Evaluation, details: bool) -> None:
+    from rich.markup import escape
+
+    _print_whole(_table(evaluation, details))
     out.print(f"[bold]{escape(evaluation.verdict())}[/]", soft_wrap=True)
+    if evaluation.compared == "pairs" or evaluation.baseline is not None:
+        for difference in evaluation.differences():
+            out.print(escape(f"{difference}."), soft_wrap=True)
     out.print(escape(evaluation.assumptions()), soft_wrap=True)
     for problem in evaluation.problems:
         err.print(f"[yellow]left out: {escape(str(problem))}[/]", soft_wrap=True)
     for warning in evaluation.warnings:
-        err.print(f"[yellow]warning: {escape(warning)}[/]", soft_wrap=True)
-    out.print(f"figure: {figure}", soft_wrap=True)
+        err.print(f"[yellow]warning ({warning.name}): {escape(warning)}[/]", soft_wrap=True)
 
 
-def _table(evaluation: Evaluation) -> Table:
+def _table(evaluation: Evaluation, details: bool) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
@@ -119,24 +207,33 @@ def _table(evaluation: Evaluation) -> Table:
     digits = max(0, 4 - math.floor(math.log10(high - low)))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("candidate", no_wrap=True)
-    for title in ("MIS", "TMIS", "optim.", "self-n.", "eff. n", "missing", f"{evaluation.level * 100:.4g}% interval"):
+    titles = ["estimate", f"{evaluation.level * 100:.4g}% interval", "effective rows"]
+    for title in (*titles, *(("MIS", "TMIS", "optimistic", "missing", "naive interval") if details else ())):
         table.add_column(title, justify="right", no_wrap=True)
+
+    def shown(value: float) -> str:
+        return f"{value:.{digits}f}" if math.isfinite(value) else "–"
+
     for k, name in enumerate(evaluation.candidates):
-        values = (evaluation.mis, evaluation.tmis, evaluation.optimistic, evaluation.self_normalised)
-        numbers = [f"{value[k]:.{digits}f}" if math.isfinite(value[k]) else "–" for value in values]
-        numbers += [f"{evaluation.effective_samples[k]:,.0f}", f"{round(evaluation.missing_mass[k], 3) + 0.0:.3f}"]
-        interval = f"{evaluation.low[k]:.{digits}f} to {evaluation.high[k]:.{digits}f}"
+        interval = f"{shown(evaluation.low[k])} to {shown(evaluation.high[k])}"
+        cells = [shown(evaluation.self_normalised[k]), interval, f"{evaluation.effective_samples[k]:,.0f}"]
+        if details:
+            cells += [shown(values[k]) for values in (evaluation.mis, evaluation.tmis, evaluation.optimistic)]
+            cells.append(f"{round(evaluation.missing_mass[k], 3) + 0.0:.3f}")
+            cells.append(f"{shown(evaluation.naive_low[k])} to {shown(evaluation.naive_high[k])}")
         style = "bold green" if name == evaluation.best else "" if name in evaluation.contenders else "dim"
-        table.add_row(escape(name), *numbers, interval, style=style)
+        table.add_row(escape(name), *cells, style=style)
     return table
 
 
 def _print_whole(table: Table) -> None:
     """A table is never cut, also where the terminal is narrow or there is none."""
+    from rich.console import Console
     from rich.measure import Measurement
 
     needed = Measurement.get(out, out.options.update(max_width=10_000), table).maximum
-    out.print(table, width=max(needed, out.width), crop=False)
+    whole = Console(file=out.file, width=max(needed, out.width), force_terminal=out.is_terminal, no_color=out.no_color)
+    whole.print(table, crop=False)
 
 
 def _bounds(words: list[str] | None) -> float | dict[str, float] | None:

@@ -16,12 +16,16 @@ from randomist.logs.sums import Moments
 
 def weight_bounds(log: Log, given: float | Mapping[str, float] | None) -> Array:
     """What no weight can exceed, by candidate; inf where nothing is known.  (K,)"""
-    known = np.array([log.weight_bounds.get(name, math.inf) for name in log.candidates])
-    stated: Array = np.minimum(_stated(log, given), known)
+    stated = _stated(log, given)
     if log.weights == "balance":  # Φ >= (n_k / n) p_k
         own = np.array([len(log) / log.loggers[name] if name in log.loggers else math.inf for name in log.candidates])
         return np.asarray(np.minimum(stated, own))
     return stated
+
+
+def early_bounds(log: Log) -> Array:
+    """What weights do not exceed in rows that are not unusual; inf where nothing is known.  (K,)"""
+    return np.array([log.early_bounds.get(name, math.inf) for name in log.candidates])
 
 
 def check_weight_bounds(log: Log, given: float | Mapping[str, float] | None, moments: list[Moments]) -> None:
@@ -35,8 +39,9 @@ def check_weight_bounds(log: Log, given: float | Mapping[str, float] | None, mom
 
 
 def _stated(log: Log, given: float | Mapping[str, float] | None) -> Array:
+    known = np.array([log.weight_bounds.get(name, math.inf) for name in log.candidates])
     if given is None:
-        return np.full(len(log.candidates), math.inf)
+        return known
     if isinstance(given, Mapping):
         unknown = sorted(set(given) - set(log.candidates))
         if unknown:
@@ -48,16 +53,19 @@ def _stated(log: Log, given: float | Mapping[str, float] | None) -> Array:
         stated = np.full(len(log.candidates), float(given))
     if not (stated >= 1.0).all():
         raise ParameterError(f"weight_bounds must be >= 1, because weights average 1, got {given}")
-    return stated
+    return np.asarray(np.minimum(stated, known))
 
 
-def distance_bounds(log: Log, given: float | Mapping[tuple[str, str], float] | None) -> Array:
-    """What |ω_a - ω_b| cannot exceed, for every pair of candidates; inf where nothing is known.  (K, K)"""
+def distance_bounds(log: Log, given: float | Mapping[tuple[str, str], float] | None, early: bool) -> Array:
+    """What |ω_a - ω_b| cannot exceed, for every pair of candidates; inf where nothing is known.  (K, K)
+
+    `early` asks for what follows from the first rows, too.
+    """
     K = len(log.candidates)
     place = {name: k for k, name in enumerate(log.candidates)}
     found = np.full((K, K), math.inf)
-    for (a, b), bound in log.distance_bounds.items():
-        if a in place and b in place:
+    for (a, b), bound in log.early_distances.items():
+        if early and a in place and b in place:
             found[place[a], place[b]] = found[place[b], place[a]] = bound
     if given is None:
         return found

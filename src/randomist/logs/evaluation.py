@@ -113,8 +113,8 @@ def evaluate(
     home = names.index(baseline) if baseline is not None else None
     shares = shared_by(len(names), compare, home)
     side = error / ((4 if shares else 2) * len(names))
-    bounds = known.weight_bounds(log, weight_bounds)
-    evidence = _Evidence(log, side, bounds, thresholds, cluster)
+    evidence = _Evidence(log, side, known.weight_bounds(log, weight_bounds), thresholds, cluster)
+    bounds = evidence.bounds
 
     moments = evidence.moments
     known.check_weight_bounds(log, weight_bounds, moments)
@@ -143,12 +143,8 @@ def evaluate(
     apart = low[:, None] - high[None, :]  # J_a - J_b is at least as much  (K, K)
     if shares:
         pairs = list(ordered_pairs(len(names), leader, compare, home))
-        distances = known.distance_bounds(log, distance_bounds)
-        part = error / (2 * shares)
-        paired = leads(
-            evidence.units(), evidence.count, part, pairs, bounds, distances, evidence.size, evidence.same_mean
-        )
-        apart = np.maximum(apart, paired)
+        distances = known.distance_bounds(log, distance_bounds, evidence.early)
+        apart = np.maximum(apart, evidence.leads(pairs, error / (2 * shares), distances))
     np.fill_diagonal(apart, 0.0)
 
     start, span = log.payoff_range[0], log.payoff_range[1] - log.payoff_range[0]
@@ -196,7 +192,7 @@ class _Evidence:
 
     def __init__(self, log: Log, side: float, bounds: Array, thresholds: Array, cluster: str | None) -> None:
         K = len(bounds)
-        self._log, self._side, self._bounds = log, side, bounds
+        self._log, self._side, self._sure = log, side, bounds
         self._clusters = Clusters(log, cluster) if cluster is not None else None
         self.count = len(log) if self._clusters is None else self._clusters.count
         self.size = 1.0 if self._clusters is None else self._clusters.largest
@@ -225,12 +221,22 @@ class _Evidence:
         if self.same_mean and drifts(self._slices) is not None:
             self._go_on_with_constant_stakes()
 
+    @property
+    def early(self) -> bool:
+        """Whether bounds of the first rows are used: stakes that follow the rows may look at them."""
+        return self.same_mean and bool(self._log.early_bounds)
+
+    @property
+    def bounds(self) -> Array:
+        """What is known about the weights.  (K,)"""
+        return np.minimum(self._sure, known.early_bounds(self._log)) if self.early else self._sure
+
     def _begin(self) -> list[Ends]:
-        return [Ends(self.count, self._side, bound * self.size, self.same_mean) for bound in self._bounds.tolist()]
+        return [Ends(self.count, self._side, bound * self.size, self.same_mean) for bound in self.bounds.tolist()]
 
     def _add(self, units: Units) -> None:
         for k, (ends, heavy) in enumerate(zip(self._ends, self._heavy, strict=True)):
-            ends.add(units.gain[k], units.loss[k], units.weight[k])
+            ends.add(units.gain[k], units.loss[k], units.control(k))
             heavy.add(units.weight[k])
 
     def _go_on_with_constant_stakes(self) -> None:
@@ -239,7 +245,12 @@ class _Evidence:
         self._ends = self._begin()
         for units in self.units():
             for k, ends in enumerate(self._ends):
-                ends.add(units.gain[k], units.loss[k], units.weight[k])
+                ends.add(units.gain[k], units.loss[k], units.control(k))
+
+    def leads(self, pairs: list[tuple[int, int]], error: float, distances: Array) -> Array:
+        """Lower bounds on differences of ordered pairs, on the [0, 1] scale.  (K, K)"""
+        known_so_far = (self.bounds, distances, self.size, self.same_mean, self.early)
+        return leads(self.units(), self.count, error, pairs, *known_so_far)
 
     def units(self) -> Iterator[Units]:
         """What is bet on, once more."""

@@ -14,17 +14,12 @@ import numpy as np
 from randomist.logs.report import Evaluation
 from randomist.plots.style import STYLE
 
-# Okabe and Ito's palette, and a marker each: told apart without colour.
-ESTIMATES = (
-    ("self_normalised", "self-normalised", "#000000", "o"),
-    ("mis", "MIS", "#0072B2", "x"),
-    ("tmis", "TMIS", "#D55E00", "<"),
-    ("optimistic", "optimistic", "#009E73", ">"),
-)
-
 
 def draw(evaluation: Evaluation, path: Path, truth: Mapping[str, float] | None = None) -> None:
-    """Thick lines are the intervals that hold together, thin ones the naive; a star is the truth, if given."""
+    """Thick lines are the intervals that hold together, thin ones the naive, dots the estimates.
+
+    A dashed line is the estimate of the baseline, a star the truth, if given.
+    """
     count = len(evaluation.candidates)
     with plt.rc_context(STYLE):
         figure, axis = plt.subplots(figsize=(6.8, 1.5 + 0.42 * count), layout="constrained")
@@ -40,9 +35,11 @@ def draw(evaluation: Evaluation, path: Path, truth: Mapping[str, float] | None =
         low, high = evaluation.payoff_range
         naive_low, naive_high = np.clip([evaluation.naive_low, evaluation.naive_high], low, high)
         axis.hlines(rows - 0.22, naive_low, naive_high, "#333333", linewidth=0.8, label="naive interval")
-        for name, label, colour, marker in ESTIMATES:
-            values = np.clip(getattr(evaluation, name), low, high)
-            axis.plot(values, rows, marker, color=colour, markersize=4, linestyle="none", label=label)
+        estimates = np.clip(evaluation.self_normalised, low, high)
+        axis.plot(estimates, rows, "o", color="#000000", markersize=4, linestyle="none", label="estimate")
+        if evaluation.baseline is not None:
+            now = estimates[evaluation.candidates.index(evaluation.baseline)]
+            axis.axvline(now, color="#D55E00", linewidth=1, linestyle="--", label=f"{evaluation.baseline} (status quo)")
         if truth is not None:
             known = [(truth[name], row) for name, row in zip(evaluation.candidates, rows, strict=True) if name in truth]
             axis.plot(*zip(*known, strict=True), "*", color="#CC79A7", markersize=9, linestyle="none", label="truth")

@@ -16,7 +16,7 @@ from randomist.errors import BadRowsError, LogError, NoDataError, ParameterError
 from randomist.logs import source, sums
 from randomist.logs.problems import Problem, Problems, repeated_ids
 from randomist.logs.rows import LogArrays, LoggedRows
-from randomist.logs.source import ADAPTIVE, ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, Source
+from randomist.logs.source import ADAPTIVE, ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, UNUSUAL, Source
 from randomist.logs.trouble import copies_of
 
 if TYPE_CHECKING:
@@ -87,8 +87,9 @@ class Log:
         self.names_loggers = LOGGER in self._types and (self.weights == "balance" or PROPENSITY not in self._types)
         others = sorted(name for name in acted if name not in self.candidates) if self.names_loggers else []
         self.likelihoods = (*self.candidates, *others)  # the policies whose likelihoods are read, candidates first
-        self.weight_bounds: dict[str, float] = {}  # what follows from the policies, where they are known
-        self.distance_bounds: dict[tuple[str, str], float] = {}
+        self.weight_bounds: dict[str, float] = {}  # what no weight can exceed
+        self.early_bounds: dict[str, float] = {}  # what none exceeds in rows that are not unusual: see logs.table
+        self.early_distances: dict[tuple[str, str], float] = {}
         self._repeated: Indices = np.empty(0, np.int64)
         self._check(skip_bad_rows, force)
 
@@ -108,6 +109,66 @@ class Log:
         columns |= {PREFIX + name: values for name, values in log_likelihoods.items()}
         given = {LOGGER: loggers, PROPENSITY: log_propensities, ID: ids}
         return cls(columns | {name: values for name, values in given.items() if values is not None}, **settings)
+
+    @classmethod
+    def from_table(
+        cls,
+        source_: Any,
+        /,
+        *,
+        payoff: str = PAYOFF,
+        policies: Mapping[str, Any] | None = None,
+        action: str | None = None,
+        propensity: str | None = None,
+        logger: str | None = None,
+        logged_by: Any = None,
+        context: Sequence[str] | None = None,
+        actions: Sequence[Any] | None = None,
+        propensity_floor: float | None = None,
+        id: str | None = None,
+        episode: str | None = None,
+        **settings: Any,
+    ) -> Log:
+        """A log from a table as it is; it is held in memory.
+
+        Parameters
+        ----------
+        source
+            A frame of pandas, polars, pyarrow or DuckDB, columns by name, or a CSV or Parquet file or folder.
+        payoff, action, propensity, logger, id
+            Names of columns: what a row earned, what was done, with which probability, by whom, and its id.
+        policies
+            Candidates by name. Each is a function of the context that returns probabilities (n, actions), a fitted
+            classifier, the name of a column of actions, columns of probabilities (a list in the order of `actions`, or
+            a mapping from actions to columns), an array of probabilities, a column `log_likelihood:...`, "uniform", or
+            "logged": what acted, the status quo.
+        logged_by
+            The policy that acted, in the same ways, where it is known for all actions: its propensities follow, and
+            bounds on weights and on distances between candidates.
+        context
+            The columns that functions and models see; by default all, or those that a model was fitted on.
+        actions
+            All actions, in the order of probabilities; by default the sorted distinct ones of the log.
+        propensity_floor
+            A probability that the logger gave every action at least, always.
+        episode
+            A column of episodes, if rows are steps: payoffs and log-likelihoods are added up.
+        settings
+            Those of `Log`.
+        """
+        from randomist.logs.table import log_from_table
+
+        asked: dict[str, Any] = {"action": action, "propensity": propensity, "logger": logger, "id": id}
+        asked |= {"logged_by": logged_by, "context": context, "actions": actions, "episode": episode}
+        asked |= {"propensity_floor": propensity_floor, "policies": policies, "settings": settings}
+        return log_from_table(source_, payoff=payoff, **asked)
+
+    @classmethod
+    def from_obp(cls, feedback: Mapping[str, Any], action_dist: Any, **settings: Any) -> Log:
+        """A log from the bandit feedback of Open Bandit Pipeline and one or more of its `action_dist`, by name."""
+        from randomist.logs.table import log_from_obp
+
+        return log_from_obp(feedback, action_dist, settings)
 
     def __len__(self) -> int:
         """Rows that are used."""
@@ -131,7 +192,8 @@ class Log:
             density = sums.log_mixture(chunk.log_likelihoods, log_share) if balanced else own
             loggers = chunk.loggers if self.names_loggers else np.full(len(density), -1)
             payoffs = np.clip((chunk.payoffs - low) / (high - low), 0.0, 1.0)
-            yield LogArrays(payoffs, chunk.log_likelihoods[:, : len(self.candidates)], density, own, loggers)
+            likelihoods = chunk.log_likelihoods[:, : len(self.candidates)]
+            yield LogArrays(payoffs, likelihoods, density, own, loggers, chunk.unusual)
 
     def raw_batches(self) -> Iterator[LoggedRows]:
         """All used rows as they were logged, in order, some at a time: payoffs in their units, every likelihood."""
@@ -146,7 +208,7 @@ class Log:
         return LogArrays(
             *(
                 np.concatenate([getattr(part, field) for part in parts])
-                for field in ("payoffs", "log_likelihoods", "log_density", "log_own", "loggers")
+                for field in ("payoffs", "log_likelihoods", "log_density", "log_own", "loggers", "unusual")
             )
         )
 
@@ -165,7 +227,7 @@ class Log:
         """The log of the rows that have this value in a column."""
         rows = self._query.filter(pl.col(name).eq_missing(pl.lit(value)))
         part = Log(rows, **self._settings, chunk_rows=self.chunk_rows)
-        part.weight_bounds, part.distance_bounds = self.weight_bounds, self.distance_bounds
+        part.weight_bounds = self.weight_bounds  # those of the first rows are of other rows
         return part
 
     def _kept(self) -> Flags:
@@ -243,11 +305,15 @@ class Log:
             columns.append(source.numbers(PROPENSITY, self._types[PROPENSITY]))
         if ID in self._types:
             columns.append(pl.col(ID).is_null().alias(ID))
+        if UNUSUAL in self._types:
+            columns.append(pl.col(UNUSUAL))
         read = [column.meta.root_names()[0] for column in columns]
         start = 0
-        for raw in source.chunks(self._query.select(read), self.chunk_rows, self._by_slices):
+        query = self._query if hashed else self._query.select(read)
+        for raw in source.chunks(query, self.chunk_rows, self._by_slices):
             frame = raw.select(columns)  # chunk by chunk: in the query, some of this would need all rows at once
-            yield LoggedRows.of(start, frame, likelihoods, hashed)
+            hashes = raw.hash_rows(0).to_numpy().view(np.int64) if hashed else np.empty(0, np.int64)
+            yield LoggedRows.of(start, frame, likelihoods, hashes)
             start += frame.height
 
     def _flags(self, chunk: LoggedRows) -> Indices:

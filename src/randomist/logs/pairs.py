@@ -46,16 +46,29 @@ class Lead:
     """A lower bound on J_a - J_b, on the [0, 1] scale of payoffs."""
 
     def __init__(
-        self, rows: int, error: float, bounds: tuple[float, float], distance: float, size: float, same_mean: bool
+        self,
+        rows: int,
+        error: float,
+        bounds: tuple[float, float],
+        distance: float,
+        size: float,
+        same_mean: bool,
+        early: bool,
     ) -> None:
         steps = STEPS if same_mean else 2
         self._kinds, offsets, floors = difference_baselines(bounds[0] * size, bounds[1] * size, distance * size, steps)
+        if early:
+            floors = [max(floor, 1.0) if c is not None else 0.0 for c, floor in zip(self._kinds, floors, strict=True)]
         spans = [math.inf if c is None else max(c, 1.0 - c) * distance * size for c in self._kinds]
         self._bets = bettor(rows, error, offsets, floors, same_mean, spans)
 
     def add(self, units: Units, a: int, b: int) -> None:
         gained, apart = units.gain[a] - units.gain[b], units.weight[a] - units.weight[b]
-        self._bets.add([units.gain[a] + units.loss[b] if c is None else gained - c * apart for c in self._kinds])
+        plain = units.gain[a] + units.loss[b]
+        paired = [gained - c * apart for c in self._kinds if c is not None]
+        if units.unusual.any():  # beyond the bounds: another variable with the same mean
+            paired = [np.where(units.unusual, plain - 1.0, values) for values in paired]
+        self._bets.add([plain, *paired])
 
     def low(self) -> float:
         return self._bets.lower_bound(-1.0, 1.0)
@@ -70,14 +83,16 @@ def leads(
     distances: Array,
     size: float,
     same_mean: bool,
+    early: bool,
 ) -> Array:
     """Lower bounds on J_a - J_b for ordered pairs, -inf for all others; each wrong with probability at most `error`.
 
-    `size` is how many rows of average size the largest unit is: 1 unless units are clusters.  (K, K)
+    `size` is how many rows of average size the largest unit is: 1 unless units are clusters. `early` says that bounds
+    are those of the first rows, which unusual ones may exceed.  (K, K)
     """
     found = np.full((len(bounds), len(bounds)), -math.inf)
     laid = {
-        (a, b): Lead(rows, error, (float(bounds[a]), float(bounds[b])), float(distances[a, b]), size, same_mean)
+        (a, b): Lead(rows, error, (float(bounds[a]), float(bounds[b])), float(distances[a, b]), size, same_mean, early)
         for a, b in pairs
     }
     for part in units:

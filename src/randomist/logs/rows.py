@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from randomist._types import Array, Flags, Indices
-from randomist.logs.source import ID, LOGGER, PAYOFF, PROPENSITY
+from randomist.logs.source import ID, LOGGER, PAYOFF, PROPENSITY, UNUSUAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +20,7 @@ class LogArrays:
     log_density: Array  # of what drew the row: the mixture of the loggers, or the policy that acted  (n,)
     log_own: Array  # of the policy that acted  (n,)
     loggers: Indices  # who acted, as an index into `Log.likelihoods`; -1 where only the propensity is known  (n,)
+    unusual: Flags  # where weights may exceed the bounds of the first rows  (n,)
 
     def __len__(self) -> int:
         return len(self.payoffs)
@@ -36,9 +37,10 @@ class LoggedRows:
     log_propensity: Array  # empty where it is not used
     nameless: Flags  # rows whose id is missing
     hashes: Indices  # of what is in the row; empty where rows have ids
+    unusual: Flags
 
     @classmethod
-    def of(cls, start: int, frame: pl.DataFrame, columns: list[str], hashed: bool = False) -> LoggedRows:
+    def of(cls, start: int, frame: pl.DataFrame, columns: list[str], hashes: Indices) -> LoggedRows:
         likelihoods = np.empty((frame.height, len(columns)), order="F")
         for c, name in enumerate(columns):
             likelihoods[:, c] = frame[name].to_numpy()
@@ -49,7 +51,8 @@ class LoggedRows:
             np.array(frame[LOGGER].to_numpy()) if LOGGER in frame.columns else np.empty(0, np.int64),
             np.array(frame[PROPENSITY].to_numpy()) if PROPENSITY in frame.columns else np.empty(0),
             np.array(frame[ID].to_numpy()) if ID in frame.columns else np.zeros(frame.height, np.bool_),
-            frame.hash_rows(0).to_numpy() if hashed else np.empty(0, np.uint64),
+            hashes,
+            np.array(frame[UNUSUAL].to_numpy()) if UNUSUAL in frame.columns else np.zeros(frame.height, np.bool_),
         )
 
     def __len__(self) -> int:
@@ -67,4 +70,5 @@ class LoggedRows:
             self.log_propensity[mask] if len(self.log_propensity) else self.log_propensity,
             self.nameless[mask],
             self.hashes[mask] if len(self.hashes) else self.hashes,
+            self.unusual[mask],
         )

@@ -45,9 +45,10 @@ class Ends:
         self.baselines, floors = baselines(weight_bound, rows, error, steps=STEPS if same_mean else 2)
         self._gain, self._loss = (bettor(rows, error, self.baselines, floors, same_mean) for _ in range(2))
 
-    def add(self, gain: Array, loss: Array, weight: Array) -> None:
-        self._gain.add([gain - c * weight if c else gain for c in self.baselines])
-        self._loss.add([loss - c * weight if c else loss for c in self.baselines])
+    def add(self, gain: Array, loss: Array, control: Array) -> None:
+        """Some more units; `control` is ω, or something else with mean 1 that is below the bound."""
+        self._gain.add([gain - c * control if c else gain for c in self.baselines])
+        self._loss.add([loss - c * control if c else loss for c in self.baselines])
 
     def low(self) -> float:
         return self._gain.lower_bound(0.0, 1.0)

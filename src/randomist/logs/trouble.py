@@ -214,14 +214,14 @@ def _of_rows(log: Log, neighbours: Neighbours, clustered: bool) -> list[Trouble]
     if log.copies > 1:
         words = f"every row is there {log.copies} times or a multiple of it; give rows an id, or leave copies out"
         found.append(Trouble("repeated", log.copies, words))
-    elif log.side_by_side > 0:
+    elif log.side_by_side > 0 and not clustered:
         words = (
             f"{log.side_by_side:.1%} more rows equal the row before them than equal rows further apart: are rows "
-            "repeated? give rows an id, or leave copies out"
+            "repeated? give rows an id, or leave copies out; or name what belongs together with cluster="
         )
         found.append(Trouble("repeated", log.side_by_side, words))
     z, correlation = neighbours.correlation()
-    if not (log.adaptive or clustered or found) and z > quantile(1):
+    if not (log.adaptive or clustered or log.copies > 1) and z > quantile(1):
         words = (
             f"payoffs of neighbouring rows are alike (correlation {correlation:.3g}): if rows of one user, or of one "
             "hour, belong together, name them with cluster="

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from randomist._types import Array
+from randomist._types import Array, Flags
 from randomist.errors import LogError
 from randomist.logs.log import Log
 from randomist.logs.rows import LogArrays
@@ -31,6 +31,11 @@ class Units:
     gain: Array
     loss: Array
     weight: Array
+    unusual: Flags  # where ω may exceed its bound, and E[ω | context] = 1 is subtracted in its place  (n,)
+
+    def control(self, k: int) -> Array:
+        """What may be subtracted from a gain or a loss: its mean is 1, and it does not exceed the bound.  (n,)"""
+        return np.where(self.unusual, 1.0, self.weight[k]) if self.unusual.any() else self.weight[k]
 
 
 def of_rows(batch: LogArrays) -> tuple[Units, Array]:
@@ -39,7 +44,7 @@ def of_rows(batch: LogArrays) -> tuple[Units, Array]:
     log_weight, weight = np.empty((K, n)), np.empty((K, n))
     for k in range(K):
         log_weight[k], weight[k] = weights(batch.log_likelihoods[:, k], batch.log_density)
-    return Units(weight * batch.payoffs, weight * (1.0 - batch.payoffs), weight), log_weight
+    return Units(weight * batch.payoffs, weight * (1.0 - batch.payoffs), weight, batch.unusual), log_weight
 
 
 class Clusters:
@@ -71,7 +76,7 @@ class Clusters:
     def units(self) -> Iterator[Units]:
         """All clusters, scaled so that their mean is that of rows."""
         scale = self.count / self._seen
-        yield Units(self._gain * scale, self._loss * scale, self._weight * scale)
+        yield Units(self._gain * scale, self._loss * scale, self._weight * scale, np.zeros(self.count, np.bool_))
 
     @property
     def largest(self) -> float:
