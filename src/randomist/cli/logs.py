@@ -100,6 +100,17 @@ def evaluate(
     force: Annotated[
         bool, typer.Option("--force", help="Leave bad rows out even where their payoffs are unlike the others'.")
     ] = False,
+    anytime: Annotated[
+        bool, typer.Option("--anytime", help="Intervals that hold at every row at once; more rows may come.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="LOG is a folder: add each new file to the sums, as it comes. Ctrl-C ends.")
+    ] = False,
+    state: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where the sums of --watch are kept (.npz). Default: LOG/randomist.npz."),
+    ] = None,
+    every: Annotated[float, typer.Option(help="Seconds between looks of --watch; 0 looks once.")] = 10.0,
     details: Annotated[bool, typer.Option("--details", help="Print every estimate, not only the best one.")] = False,
     figure: Annotated[
         Path | None,
@@ -132,6 +143,12 @@ def evaluate(
     table: dict[str, Any] = {"payoff": payoff, "action": action, "propensity": propensity, "logger": logger}
     table |= {"logged_by": logged_by, "context": context, "propensity_floor": propensity_floor, "id": id_column}
     table |= {"episode": episode}
+    if watch:
+        from randomist.cli.watching import watch_folder
+
+        shown = {key: value for key, value in table.items() if value}
+        watch_folder(log, lambda path: _log(path, dict(shown), policy, actions, settings), level, state, every, figure)
+        return
     data = _log(log, {key: value for key, value in table.items() if value}, policy, actions, settings)
     evaluation = data.evaluate(
         level=level,
@@ -141,11 +158,15 @@ def evaluate(
         cluster=cluster,
         threshold=threshold,
         weight_bounds=_bounds(weight_bound),
+        anytime=anytime,
     )
     if figure is not None:
-        from randomist.logs.figure import draw  # matplotlib takes its time
+        from randomist.logs.figure import draw, draw_sequence  # matplotlib takes its time
 
-        draw(evaluation, figure)
+        if evaluation.anytime is None:
+            draw(evaluation, figure)
+        else:
+            draw_sequence(evaluation.anytime, evaluation.candidates, level, figure)
     if as_json:
         print(json.dumps(evaluation.to_dict() | ({"figure": str(figure)} if figure else {}), allow_nan=False))
         return

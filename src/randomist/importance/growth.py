@@ -27,6 +27,10 @@ class Growth:
             _add(values, self._stakes[f], cap, self._products[f], self._growth[f], self._position)
         self._position = (self._position + len(variables[0])) % BLOCK
 
+    def resume(self, rows: int) -> None:
+        """Go on after so many rows, whose sums were put in place."""
+        self._position = rows % BLOCK
+
     def total(self) -> Array:
         """(F, S)"""
         return np.asarray(self._growth + np.log(self._products))

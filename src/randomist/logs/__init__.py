@@ -5,19 +5,25 @@ from typing import TYPE_CHECKING
 from randomist._lookup import lazy
 
 if TYPE_CHECKING:
+    from randomist.logs.anytime import RunningEvaluation as RunningEvaluation
     from randomist.logs.evaluation import evaluate as evaluate
     from randomist.logs.log import Log as Log
+    from randomist.logs.pairs import Difference as Difference
     from randomist.logs.problems import Problem as Problem
     from randomist.logs.report import Evaluation as Evaluation
     from randomist.logs.rows import LogArrays as LogArrays
+    from randomist.logs.trouble import Trouble as Trouble
 
 _HOMES = {
+    "Difference": "randomist.logs.pairs",
     "Evaluation": "randomist.logs.report",
     "Log": "randomist.logs.log",
     "LogArrays": "randomist.logs.rows",
     "Problem": "randomist.logs.problems",
+    "RunningEvaluation": "randomist.logs.anytime",
+    "Trouble": "randomist.logs.trouble",
     "evaluate": "randomist.logs.evaluation",
 }
 
-__all__ = ["Evaluation", "Log", "LogArrays", "Problem", "evaluate"]
+__all__ = ["Difference", "Evaluation", "Log", "LogArrays", "Problem", "RunningEvaluation", "Trouble", "evaluate"]
 __getattr__, __dir__ = lazy(__name__, _HOMES, dict.fromkeys(_HOMES.values(), "run"))

@@ -44,6 +44,7 @@ def evaluate(
     log_divergences: Mapping[str, Mapping[str, float]] | None = None,
     confidence: float = 2.0,
     method: str = "betting",
+    anytime: bool = False,
 ) -> Evaluation:
     """Estimates and simultaneous confidence intervals for every candidate of a log.
 
@@ -82,6 +83,9 @@ def evaluate(
         The paper's α in threshold and lemma.
     method
         Which intervals are reported as `low` and `high`: "betting", or those of the "lemma".
+    anytime
+        Intervals that hold at every row at once: rows may have ended whenever one liked, and more may come. Weights
+        are those of the policy that acted. Comparisons, clusters and bounds cannot be used with it.
     """
     _checks.probability(level, "level")
     _checks.choice(method, ("betting", "lemma"), "method")
@@ -92,6 +96,15 @@ def evaluate(
     rows, names = len(log), log.candidates
     if baseline is not None and baseline not in names:
         raise ParameterError(f"baseline must be one of the candidates {', '.join(names)}, got {baseline!r}")
+    if anytime:
+        from randomist.logs.anytime import evaluate_anytime
+
+        if any(given is not None for given in (compare, baseline, cluster, by, weight_bounds, distance_bounds)):
+            raise ParameterError(
+                "anytime=True does not take compare, baseline, cluster, by, weight_bounds or distance_bounds: its "
+                "stakes do not depend on anything but the rows so far"
+            )
+        return evaluate_anytime(log, evaluate(log, level=level, threshold=threshold))
     if by is not None:
         from randomist.logs.segments import evaluate_segments
 

@@ -11,8 +11,28 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
+from randomist.logs.anytime import Sequence
 from randomist.logs.report import Evaluation
 from randomist.plots.style import STYLE
+
+
+def draw_sequence(sequence: Sequence, candidates: tuple[str, ...], level: float, path: Path) -> None:
+    """How intervals shrink while rows come."""
+    with plt.rc_context(STYLE):
+        figure, axis = plt.subplots(figsize=(6.8, 3.6), layout="constrained")
+        for k, name in enumerate(candidates):
+            (line,) = axis.plot(sequence.rows, (sequence.low[:, k] + sequence.high[:, k]) / 2, linewidth=1, label=name)
+            axis.fill_between(
+                sequence.rows, sequence.low[:, k], sequence.high[:, k], color=line.get_color(), alpha=0.25, linewidth=0
+            )
+        axis.set_xscale("log")
+        axis.set_xlabel("rows")
+        axis.set_ylabel("expected payoff")
+        axis.set_title(f"{level:.0%} intervals that hold at every row at once")
+        figure.legend(loc="outside lower center", ncols=4)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+        plt.close(figure)
 
 
 def draw(evaluation: Evaluation, path: Path, truth: Mapping[str, float] | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from randomist._types import Array
 from randomist.logs.pairs import Difference
 from randomist.logs.problems import Problem
 from randomist.logs.trouble import Trouble
+
+if TYPE_CHECKING:
+    from randomist.logs.anytime import Sequence
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +57,7 @@ class Evaluation:
     at_least: Array  # by how much the candidate of the row is at least better than that of the column  (K, K)
     contenders: tuple[str, ...]  # the best is one of them, at `level`
     warnings: tuple[Trouble, ...]
+    anytime: Sequence | None = None  # the intervals so far, if they hold at every row
     segments: dict[str, Evaluation] = dataclasses.field(default_factory=dict)  # by the values of `by`
 
     @property
@@ -97,6 +101,11 @@ class Evaluation:
 
     def assumptions(self) -> str:
         """What the intervals rest on."""
+        if self.anytime is not None:
+            return (
+                f"{self.rows:,} rows, payoffs in [{self.payoff_range[0]:g}, {self.payoff_range[1]:g}], weights against "
+                "the policy that acted; holds at every row at once, however policies and the end were chosen."
+            )
         how = {
             "balance": "weights against the mixture of all loggers; rows independent, and loggers chosen without "
             "looking at payoffs",
@@ -113,6 +122,8 @@ class Evaluation:
             value = getattr(self, field.name)
             if field.name == "at_least":
                 plain["differences"] = [dataclasses.asdict(difference) for difference in self.differences()]
+            elif field.name == "anytime":
+                plain["anytime"] = value is not None
             elif field.name == "segments":
                 plain |= {"segments": {name: part.to_dict() for name, part in value.items()}} if value else {}
             elif isinstance(value, np.ndarray):

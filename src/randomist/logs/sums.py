@@ -99,6 +99,17 @@ class Moments:
         self._shift = add_moments(log_weight, payoffs, self.threshold, self._sums, self._shift)
         self.largest_log_weight = max(self.largest_log_weight, float(log_weight.max()))
 
+    def state(self) -> Array:
+        """All that is known.  (17,)"""
+        return np.array([*self._sums, self._shift, self.largest_log_weight, self.threshold])
+
+    @classmethod
+    def of(cls, state: Array) -> Moments:
+        """Go on from a state, to the bit."""
+        found = cls(float(state[16]))
+        found._sums, found._shift, found.largest_log_weight = state[:14].copy(), float(state[14]), float(state[15])
+        return found
+
     def _sum(self, entry: int) -> float:
         return float(self._sums[entry] + self._sums[entry + 1])
 

@@ -1,4 +1,4 @@
-"""Confidence bounds by betting: `fixed` and `plugin` for a known number of rows, `anytime` for every round at once."""
+"""Confidence bounds by betting: `fixed` and `plugin` for a known number of rows, `running` and `anytime` for all."""
 
 from randomist.importance.intervals.anytime import AnytimeBets, Bank
 from randomist.importance.intervals.fixed import (
@@ -10,6 +10,7 @@ from randomist.importance.intervals.fixed import (
     truncated_interval,
 )
 from randomist.importance.intervals.plugin import PlugIn
+from randomist.importance.intervals.running import Running
 
 __all__ = [
     "AnytimeBets",
@@ -18,6 +19,7 @@ __all__ = [
     "Constant",
     "ConstantBets",
     "PlugIn",
+    "Running",
     "baselines",
     "difference_baselines",
     "truncated_interval",

@@ -1,0 +1,71 @@
+"""Constant stakes for any number of rows: bounds that hold at every row at once, with sums that can be kept.
+
+If X_t >= 0 and E[X_t | past] = μ for every row, Π_t (1 + λ X_t) / (1 + λ μ) is a nonnegative martingale for λ >= 0, and
+so is its average over stakes with weights that are fixed in advance. By Ville's inequality it ever reaches 1/error
+with probability at most `error`: a bound may be looked at after every row, and rows may end whenever one likes. Stakes
+do not depend on the number of rows, unlike in `fixed` and `plugin`, so that sums of today serve tomorrow; the price is
+that stakes for a thousand rows and for a hundred million all get some of the money.
+
+Ville (1939), "Étude critique de la notion de collectif"; for off-policy evaluation Karampatziakis, Mineiro and Ramdas
+(2021), "Off-policy confidence sequences".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from randomist._types import Array
+from randomist.importance.growth import Growth
+from randomist.importance.intervals.fixed import Bets
+
+_EXPONENTS = np.arange(-14, 5)
+STAKES: Array = np.exp2(_EXPONENTS.astype(np.float64))[None, :]  # λ  (1, S)
+_WEIGHT = 1.0 / (16.0 + (_EXPONENTS + 5.0) ** 2)  # the best stake of ten thousand rows is about 2^-5
+_LOG_PRIOR: Array = np.log(_WEIGHT / _WEIGHT.sum())[None, :]
+
+
+@dataclass(frozen=True, eq=False)
+class RunningBets(Bets):
+    """The bets after so many rows."""
+
+    rows: int
+    error: float
+
+    def __post_init__(self) -> None:
+        for name, value in (("stakes", STAKES), ("log_prior", _LOG_PRIOR), ("offsets", np.zeros(1))):
+            object.__setattr__(self, name, value)
+
+    def log_fair(self, m: float) -> Array:
+        return np.asarray(self.rows * np.log1p(STAKES * m))
+
+
+class Running:
+    """What the bets on one variable have earned so far."""
+
+    def __init__(self) -> None:
+        self.rows, self._growth = 0, RunningBets(0, 0.5).growth()
+
+    def add(self, values: Array) -> None:
+        """Some more rows."""
+        self._growth.add([values])
+        self.rows += len(values)
+
+    def lower_bound(self, error: float) -> float:
+        """In [0, 1]; over all rows at which it is ever asked for, wrong with probability at most `error`."""
+        return RunningBets(self.rows, error).lower_bound(self._growth.total(), 0.0, 1.0) if self.rows else 0.0
+
+    def state(self) -> Array:
+        """All that is known: rows, finished blocks, and the unfinished one.  (1 + 2 S,)"""
+        growth: Growth = self._growth
+        return np.concatenate([[self.rows], growth._growth[0], growth._products[0]])
+
+    @classmethod
+    def of(cls, state: Array) -> Running:
+        """Go on from a state, to the bit."""
+        found, S = cls(), STAKES.shape[1]
+        found.rows = int(state[0])
+        found._growth._growth[0], found._growth._products[0] = state[1 : S + 1], state[S + 1 :]
+        found._growth.resume(found.rows)
+        return found
