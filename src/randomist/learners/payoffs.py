@@ -13,7 +13,6 @@ from randomist._types import Array
 from randomist.errors import PayoffError, PayoffOutOfRangeError, ShapeError
 from randomist.histories.estimates import Estimates
 
-
 LARGEST = 1e150  # of payoffs: their squares are finite
 
 
