@@ -56,6 +56,10 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from randomist.learners import load as load
     from randomist.learners import make as make
     from randomist.logs import Log as Log
+    from randomist.parameters import Choice as Choice
+    from randomist.parameters import Integer as Integer
+    from randomist.parameters import Parameters as Parameters
+    from randomist.parameters import Real as Real
     from randomist.policies import GaussianPolicy as GaussianPolicy
     from randomist.policies import Linear as Linear
     from randomist.policies import Neural as Neural
@@ -86,6 +90,7 @@ _NAMES = {
         GridOptimist Identify Learner MCMCRandomist Optimist PerturbedHistory Prospector Randomist Realist
         Safe SharedHistoryLearner StochasticExperts ThompsonSampling Trial load make""",
     "logs": "Log",
+    "parameters": "Choice Integer Parameters Real",
     "policies": "GaussianPolicy Linear Neural SoftmaxPolicy load_policy save_policy",
     "policies.episodes": "Episode rollout",
     "simulation": "Run optimize optimize_many",
