@@ -26,7 +26,7 @@ from randomist.errors import (
     UnknownStudyError,
     UnknownTrialError,
 )
-from randomist.study import study_names
+from randomist.study import open_storage, study_names
 from tests.problems import CATEGORIES, GAUSSIANS, LINE, payoff
 from tests.study.helpers import play, query, same
 
@@ -215,10 +215,18 @@ def test_databases_that_are_not_there(tmp_path):
     (tmp_path / "text.db").write_text("a diary, not a database " * 100)
     with pytest.raises(StorageError, match="not a database"):
         rd.load_study("car", storage=f"sqlite:///{tmp_path}/text.db")
-    away = "postgresql://me:secret@127.0.0.1:9/none"
-    with pytest.raises(StorageError, match="busy or away") as refused:
-        rd.load_study("car", storage=away, patience=0.2)
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["me:secret@127.0.0.1:9/none", "127.0.0.1:9/none?user=me&password=secret", "127.0.0.1:9/none?nonsense=secret"],
+)
+def test_no_message_has_a_password(secret):
+    with pytest.raises(StorageError) as refused:
+        rd.load_study("car", storage=f"postgresql://{secret}", patience=0.2)
+    assert "127.0.0.1:9/none" in str(refused.value)
     assert "secret" not in str(refused.value)
+    assert "secret" not in str(open_storage(f"postgresql://{secret}").name)
 
 
 def test_sqlite_is_durable(sqlite):

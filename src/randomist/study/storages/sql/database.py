@@ -28,6 +28,7 @@ from randomist.study.storages.base import PATIENCE
 from randomist.study.storages.sql import schema
 
 BUSY_MS = 200  # SQLite's own wait for a lock
+SHOWN = ("host", "port")  # of a URL's query: anything else may be a password
 
 fcntl: Any = import_module("fcntl") if os.name == "posix" else None
 
@@ -40,7 +41,7 @@ class Database:
 
     def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
         self.url = parse(url)
-        self.name = re.sub(r"^(\w+)\+\w+", r"\1", self.url.render_as_string(hide_password=True))
+        self.name = shown(self.url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self.patience = patience
         self._start()
@@ -213,11 +214,15 @@ def parse(url: Any) -> sa.URL:
         )
     if backend == "sqlite":
         if parsed.database in (None, "", ":memory:") or str(parsed.database).startswith("file:"):
-            raise StorageError(
-                f"{parsed.render_as_string()} is no file that outlives the process; give one as sqlite:///study.db"
-            )
+            raise StorageError(f"{shown(parsed)} is no file that outlives the process; give one as sqlite:///study.db")
         return parsed.set(drivername="sqlite+pysqlite")
     return parsed.set(drivername="postgresql+psycopg")
+
+
+def shown(url: sa.URL) -> str:
+    """A URL for messages, without a password, wherever it was given."""
+    safe = url.set(query={name: value for name, value in url.query.items() if name in SHOWN})
+    return re.sub(r"^(\w+)\+\w+", r"\1", safe.render_as_string(hide_password=True))
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
