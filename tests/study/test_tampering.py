@@ -65,6 +65,15 @@ def test_a_trial_of_a_box_that_was_changed(change, sqlite):
         rd.load_study("car", storage=sqlite).ask()
 
 
+def test_rows_whose_texts_are_values_only_together(sqlite):
+    study = rd.create_study("car", rd.PGPE(RECTANGLE, seed=0), storage=sqlite)
+    play(study, 8)
+    for number, text in ((3, "[0.3,4],[0.5,6]"), (4, "[0.1"), (5, "6]")):
+        edit(sqlite, "update randomist_trials set mediator = :text where number = :n", text=text, n=number)
+    with pytest.raises(StudyDataError, match=r"trial 3 of study 'car'.*must be 2 finite numbers"):
+        rd.load_study("car", storage=sqlite).ask()
+
+
 @pytest.mark.parametrize(
     "search", ["", "x", "{}", "[]", '{"current": 1.0, "seed": 1}', '{"current": {"$array": ["<f8", [9], "AAAA"]}}']
 )

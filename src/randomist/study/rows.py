@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from types import NoneType
@@ -139,6 +140,8 @@ class Shapes:
         raise StudyDataError(f"the {name}s of study {self.study!r} cannot be read; restore a backup")
 
 
+_ONE_NUMBER = re.compile(r"[^,\[\]]+").fullmatch
+_ONE_LIST = re.compile(r"\s*\[[^\[\]]*\]\s*").fullmatch
 _UNREADABLE = (TypeError, ValueError, OverflowError, RecursionError)
 
 
@@ -151,9 +154,9 @@ def _text(value: Any, shape: tuple[int, ...], whole: bool) -> str:
 
 def _parse(texts: Sequence[Any], shape: tuple[int, ...], whole: bool) -> NDArray[Any]:
     """All texts at once: one JSON list; raises one of `_UNREADABLE`."""
-    values = json.loads("[" + ",".join(texts) + "]")
-    if len(values) != len(texts):
+    if not all(map(_ONE_NUMBER if shape == () else _ONE_LIST, texts)):
         raise ValueError("not one value per text")
+    values = json.loads("[" + ",".join(texts) + "]")
     flat: Iterable[Any] = values if shape == () else chain.from_iterable(values)
     if not set(map(type, flat)) <= ({int} if whole else {int, float}):
         raise TypeError("not numbers")
