@@ -8,7 +8,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from randomist.study.service import Tokens, create_app
@@ -22,14 +22,16 @@ TOKENS = {READ: "read", WORK: "work", ADMIN: "admin"}
 class Service:
     """Where it listens, and how to ask it."""
 
-    def __init__(self, url: str, public_read: bool = False, **limits: float) -> None:
+    def __init__(
+        self, url: str, public_read: bool = False, trusted_proxies: Sequence[str] = (), **limits: float
+    ) -> None:
         self.url = url
         self.app = create_app(url, Tokens(TOKENS, public_read=public_read), limits=Limits(**limits))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
-        self.server = make_server(self.app, port=self.port, quiet=True)
+        self.server = make_server(self.app, port=self.port, quiet=True, trusted_proxies=trusted_proxies)
         self.thread = threading.Thread(target=self.server.run, daemon=True)
 
     def request(

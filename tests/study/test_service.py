@@ -42,7 +42,7 @@ CAR = "/api/v1/studies/car"
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     url = f"sqlite:///{tmp_path_factory.mktemp('service')}/study.db"
-    with serving(url, rate=1e6, burst=1e6) as running:
+    with serving(url, rate=1e6, burst=1e6, guesses=1e6) as running:
         play(rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=url), 3)
         play(rd.create_study("box", rd.PGPE(RECTANGLE, seed=0), storage=url), 3)
         yield running

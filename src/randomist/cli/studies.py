@@ -271,6 +271,10 @@ def serve(
     ] = False,
     rate: Annotated[float, typer.Option(min=0.1, help="Requests per second of one token.")] = 500.0,
     body: Annotated[int, typer.Option(min=256, help="Bytes of a request at most.")] = 65_536,
+    guesses: Annotated[float, typer.Option(min=1, help="Wrong tokens of one address in a minute at most.")] = 60.0,
+    trusted_proxy: Annotated[
+        list[str] | None, typer.Option(help="An address or network whose X-Forwarded-For is believed.")
+    ] = None,
 ) -> None:
     """Serve the studies of a database over HTTP, with the dashboard at /. Ctrl-C finishes what is under way.
 
@@ -299,8 +303,8 @@ def serve(
         for token, scope in made.items():
             err.print(f"token for {scope}: {token}", markup=False, soft_wrap=True)
         known = Tokens(made, public_read=public_read)
-    service = create_app(storage, known, limits=Limits(body=body, rate=rate, burst=2 * rate))
-    server = make_server(service, host=host, port=port)
+    service = create_app(storage, known, limits=Limits(body=body, rate=rate, burst=2 * rate, guesses=guesses))
+    server = make_server(service, host=host, port=port, trusted_proxies=trusted_proxy or ())
     err.print(f"dashboard: http://{host}:{port}/", markup=False)
     server.run()
     if not server.started:

@@ -28,6 +28,7 @@ from randomist.errors import (
     UnknownTrialError,
 )
 from randomist.study.service.auth import Holder, Scope, Tokens
+from randomist.study.service.guards import GuardAnswers
 from randomist.study.service.limits import LimitRequests, Limits
 from randomist.study.service.metrics import MeasureRequests, Metrics
 from randomist.study.service.models import Problem
@@ -72,8 +73,7 @@ def needs(scope: Scope) -> Any:
     """A dependency: the request's token must have this scope."""
 
     def check(request: Request, _: HTTPAuthorizationCredentials | None = _CREDENTIALS) -> Holder:
-        tokens: Tokens = request.app.state.tokens
-        holder = tokens.holder(request.headers.get("authorization"))
+        holder: Holder | None = request.state.holder
         if holder is None:
             raise ServiceError("a bearer token is needed; send Authorization: Bearer TOKEN", 401)
         if not holder.may(scope):
@@ -127,6 +127,7 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     app.include_router(pages.router)
     app.add_middleware(LimitRequests, limits=limits or Limits(), tokens=tokens)
     app.add_middleware(MeasureRequests, metrics=metrics)
+    app.add_middleware(GuardAnswers)
     app.add_exception_handler(RandomistError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)

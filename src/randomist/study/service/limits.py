@@ -7,39 +7,73 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from randomist.study.service.auth import Tokens
+from randomist.study.service.auth import Holder, Tokens
 
 MOST_CLIENTS = 4096  # whose rates are remembered
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Bytes of a request's body; requests per second of one token or address, and how many of them at once."""
+    """Bytes of a request's body; requests per second of one token or address, and how many of them at once; how many
+    requests with a wrong token an address may send in a minute.
+    """
 
     body: int = 65_536
     rate: float = 500.0
     burst: float = 1000.0
+    guesses: float = 60.0
+
+
+class Allowances:
+    """So much per second for each client, and `burst` at once; those who were seen last are remembered."""
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self.rate, self.burst = rate, burst
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # of each client: allowance, when
+
+    def wait(self, who: str) -> float:
+        """Seconds until a client may go on; 0 if now."""
+        return max(0.0, (1 - self._now(who)) / self.rate)
+
+    def take(self, who: str) -> None:
+        """It went on."""
+        self._left[who] = (max(self._now(who) - 1, 0.0), time.monotonic())
+        self._left.move_to_end(who)
+        if len(self._left) > MOST_CLIENTS:
+            self._left.popitem(last=False)
+
+    def _now(self, who: str) -> float:
+        now = time.monotonic()
+        allowance, then = self._left.get(who, (self.burst, now))
+        return min(self.burst, allowance + (now - then) * self.rate)
 
 
 class LimitRequests:
-    """Answers 413 and 429 by itself."""
+    """Finds out who asks, for everything behind it (`scope["state"]["holder"]`), and answers 413 and 429 by itself."""
 
     def __init__(self, app: ASGIApp, limits: Limits, tokens: Tokens) -> None:
         self.app, self.limits, self.tokens = app, limits, tokens
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # of each client: allowance, when
+        self._requests = Allowances(limits.rate, limits.burst)
+        self._guesses = Allowances(limits.guesses / 60, limits.guesses)
+        self._welcome: OrderedDict[tuple[str, str], None] = OrderedDict()  # addresses with the tokens that they have
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = dict(scope["headers"])
-        if scope["path"] != "/healthz" and (wait := self._wait(scope, headers)) > 0:
+        headers = Headers(scope=scope)
+        given = headers.get("authorization")
+        holder = self.tokens.holder(given)
+        scope.setdefault("state", {})["holder"] = holder
+        address = (scope.get("client") or ("?", 0))[0]
+        if scope["path"] != "/healthz" and (wait := self._wait(holder, given is not None, address)) > 0:
             await _answer(send, 429, "RateError", f"too many requests; try again in {wait:.2f} s", int(wait) + 1)
             return
-        announced = headers.get(b"content-length", b"0")
-        if not announced.isdigit() or int(announced) > self.limits.body:
+        announced = headers.get("content-length", "0")
+        if not announced.isdecimal() or int(announced) > self.limits.body:
             await self._too_large(send)
             return
         body, more = bytearray(), True
@@ -52,13 +86,13 @@ class LimitRequests:
             if len(body) > self.limits.body:
                 await self._too_large(send)
                 return
-        given = False
+        given_back = False
 
         async def again() -> Message:
-            nonlocal given
-            if given:
+            nonlocal given_back
+            if given_back:
                 return await receive()
-            given = True
+            given_back = True
             return {"type": "http.request", "body": bytes(body), "more_body": False}
 
         await self.app(scope, again, send)
@@ -66,20 +100,26 @@ class LimitRequests:
     async def _too_large(self, send: Send) -> None:
         await _answer(send, 413, "SizeError", f"a request's body has at most {self.limits.body} bytes")
 
-    def _wait(self, scope: Scope, headers: dict[bytes, bytes]) -> float:
-        """Seconds until this client may ask again; 0 if now."""
-        holder = self.tokens.holder(
-            headers[b"authorization"].decode("latin-1") if b"authorization" in headers else None
-        )
-        address = (scope.get("client") or ("?", 0))[0]
-        who = f"address {address}" if holder is None or holder.name == "public" else holder.name
-        now = time.monotonic()
-        allowance, then = self._left.pop(who, (self.limits.burst, now))
-        allowance = min(self.limits.burst, allowance + (now - then) * self.limits.rate)
-        self._left[who] = (max(allowance - 1, 0.0) if allowance >= 1 else allowance, now)
-        if len(self._left) > MOST_CLIENTS:
-            self._left.popitem(last=False)
-        return 0.0 if allowance >= 1 else (1 - allowance) / self.limits.rate
+    def _wait(self, holder: Holder | None, has_token: bool, address: str) -> float:
+        """Seconds until this client may ask again; 0 if now.
+
+        An address that guessed too often gets no answer with any token but those that it has shown before: else a right
+        guess would still be seen.
+        """
+        who = holder.name if has_token and holder else f"address {address}"
+        if has_token and (address, who) not in self._welcome:
+            if (wait := self._guesses.wait(address)) > 0:
+                return wait
+            if holder is None:
+                self._guesses.take(address)
+            else:
+                self._welcome[address, who] = None
+                if len(self._welcome) > MOST_CLIENTS:
+                    self._welcome.popitem(last=False)
+        wait = self._requests.wait(who)
+        if wait == 0:
+            self._requests.take(who)
+        return wait
 
 
 async def _answer(send: Send, status: int, error: str, message: str, retry: int | None = None) -> None:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+ABORTED = 499  # the client went before it had sent all of its request, and got no answer
 
 
 class Metrics:
@@ -69,7 +70,7 @@ class MeasureRequests:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        status, started = 500, time.perf_counter()
+        status, started = ABORTED, time.perf_counter()
 
         async def watched(message: Message) -> None:
             nonlocal status
@@ -80,6 +81,9 @@ class MeasureRequests:
         self.metrics.open += 1
         try:
             await self.app(scope, receive, watched)
+        except BaseException:
+            status = 500
+            raise
         finally:
             self.metrics.open -= 1
             route = getattr(scope.get("route"), "path", "other")

@@ -10,17 +10,17 @@ from randomist.study.dashboard.page import CSP, asset, live_page
 
 router = APIRouter(include_in_schema=False)
 KINDS = {"dashboard.js": "text/javascript", "plotly.js": "text/javascript", "dashboard.css": "text/css"}
-GUARDS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Content-Security-Policy": CSP}
+POLICY = {"Content-Security-Policy": CSP}
 
 
 @router.get("/")
 def page(request: Request) -> HTMLResponse:
-    return HTMLResponse(live_page(request.app.state.tokens.public_read), headers=GUARDS | {"Cache-Control": "no-cache"})
+    return HTMLResponse(live_page(request.app.state.tokens.public_read), headers=POLICY | {"Cache-Control": "no-cache"})
 
 
 @router.get("/static/{name}")
 def static(name: str) -> Response:
     if name not in KINDS:
         return Response(status_code=404)
-    headers = GUARDS | {"Cache-Control": "max-age=3600", "ETag": f'"{__version__}-{name}"'}
+    headers = POLICY | {"Cache-Control": "max-age=3600", "ETag": f'"{__version__}-{name}"'}
     return Response(asset(name), media_type=KINDS[name], headers=headers)

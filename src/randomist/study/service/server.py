@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import FrameType
 
 import uvicorn
@@ -23,7 +24,12 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def make_server(app: FastAPI, *, host: str = HOST, port: int = PORT, quiet: bool = False) -> Server:
+def make_server(
+    app: FastAPI, *, host: str = HOST, port: int = PORT, quiet: bool = False, trusted_proxies: Sequence[str] = ()
+) -> Server:
+    """The server of an application. From `trusted_proxies` (addresses or networks), and from nobody else,
+    X-Forwarded-For is believed: it says whose requests are counted, and under which name they ask.
+    """
     config = uvicorn.Config(
         app,
         host=host,
@@ -32,6 +38,8 @@ def make_server(app: FastAPI, *, host: str = HOST, port: int = PORT, quiet: bool
         timeout_keep_alive=30,
         limit_concurrency=512,
         server_header=False,
+        proxy_headers=bool(trusted_proxies),
+        forwarded_allow_ips=list(trusted_proxies),
         log_level="warning" if quiet else "info",
         access_log=False,
     )

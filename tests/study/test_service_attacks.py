@@ -1,0 +1,84 @@
+"""A service under attack: nobody gets around its limits, and nobody keeps others from it."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+
+import pytest
+
+import randomist as rd
+from tests.problems import GAUSSIANS
+from tests.study.serving import ADMIN, READ, WORK, Service, serving
+
+pytestmark = pytest.mark.xdist_group("service")
+STUDIES = "/api/v1/studies"
+
+
+def raw(service: Service, text: str) -> bytes:
+    """What the service says to these bytes, until it closes the connection or has said all."""
+    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as peer:
+        peer.sendall(text.encode("latin-1"))
+        return peer.recv(65536)
+
+
+def status_of(said: bytes) -> int:
+    return int(said.split(b" ", 2)[1])
+
+
+def test_every_answer_says_that_it_is_what_it_says(sqlite):
+    with serving(sqlite, rate=1e3, burst=9) as service:
+        asks = [("GET", "/healthz", None), ("GET", STUDIES, READ), ("GET", STUDIES, None), ("GET", "/nowhere", READ),
+                ("POST", STUDIES, ADMIN), ("GET", "/", None), ("GET", "/static/dashboard.js", None)]  # fmt: skip
+        for method, path, token in asks:
+            assert service.request(method, path, token=token)[2]["x-content-type-options"] == "nosniff", path
+        large = service.request("POST", STUDIES, b"x" * 70_000)
+        assert (large[0], large[2]["x-content-type-options"]) == (413, "nosniff")
+
+
+def test_a_second_token_buys_no_requests(sqlite):
+    """The limit counts the token that authentication looks at."""
+    with serving(sqlite, rate=0.01, burst=3) as service:
+        head = f"GET {STUDIES} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {READ}\r\n"
+        others = ["", "", "", "", *(f"Authorization: Bearer {other}\r\n" for other in (WORK, ADMIN, "nobody"))]
+        assert [status_of(raw(service, f"{head}{other}\r\n")) for other in others] == [200] * 3 + [429] * 4
+
+
+@pytest.mark.parametrize(("trusted", "passed"), [((), 3), (("127.0.0.1",), 12)])
+def test_an_address_is_believed_of_trusted_proxies_only(trusted, passed, sqlite):
+    study = rd.create_study("car", rd.UCB1(GAUSSIANS, seed=0), storage=sqlite)
+    with serving(sqlite, rate=0.01, burst=3, trusted_proxies=trusted) as service:
+        forwarded = [{"X-Forwarded-For": f"10.0.0.{i}"} for i in range(12)]
+        answers = [service.request("GET", STUDIES, token=None, headers=header)[0] for header in forwarded]
+        assert answers == [401] * passed + [429] * (12 - passed)
+        service.request("POST", f"{STUDIES}/car/ask", {}, WORK, forwarded[1])
+    assert study.trials()[0].worker == ("http 10.0.0.1" if trusted else "http 127.0.0.1")
+
+
+def test_guessing_tokens_is_limited(sqlite):
+    """After too many wrong ones, a right one that was not seen before is not recognised either."""
+    with serving(sqlite, rate=1e6, burst=1e6, guesses=5) as service:
+        assert service.request("GET", STUDIES, token=READ)[0] == 200
+        guesses = [service.request("GET", STUDIES, token=f"{i:020d}")[0] for i in range(20)]
+        assert guesses == [401] * 5 + [429] * 15
+        refused = service.request("GET", STUDIES, token=WORK)
+        assert (refused[0], refused[2]["retry-after"].isdigit()) == (429, True)
+        assert service.request("GET", STUDIES, token=READ)[0] == 200, "who was here before goes on"
+        assert service.request("GET", "/healthz", token=None)[0] == 200
+
+
+def test_a_body_that_ends_early_is_no_failure_of_the_service(sqlite):
+    with serving(sqlite) as service:
+        with socket.create_connection(("127.0.0.1", service.port)) as peer:
+            head = f"POST {STUDIES} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\nContent-Length: 500\r\n\r\n"
+            peer.sendall(f'{head}{{"name":'.encode())
+            time.sleep(0.1)
+        for _ in range(100):
+            text = service.request("GET", "/metrics", token=READ)[1]
+            if found := re.search(r'randomist_requests_total\{method="POST",route="other",status="(\d+)"\} 1', text):
+                break
+            time.sleep(0.02)
+        assert found is not None
+        assert found[1] == "499"
+        assert 'status="500"' not in text
