@@ -30,7 +30,9 @@ def naive(variables, rows, error, offsets, floors, m):
         variance = [(((v - v.mean()) ** 2).sum() if begin else 0.0) + 4 for v in past]
         variance = [v / (begin + 1) for v in variance]
         limit = [0.9 / floor if floor else math.inf for floor in floors]
-        stake = [min(math.sqrt(2 * needed / (rows * v)), 0.5 * most) for v, most in zip(variance, limit, strict=True)]
+        deepest = [max(-v.min(), 1e-12) if begin and v.min() < 0 else 1e-12 for v in past]
+        most = [min(x, 0.45 / d) if x < math.inf else x for x, d in zip(limit, deepest, strict=True)]
+        stake = [min(math.sqrt(2 * needed / (rows * v)), x) for v, x in zip(variance, most, strict=True)]
         width = [needed / (s * rows) + s * v / 2 for s, v in zip(stake, variance, strict=True)]
         best = int(np.argmin(width)) if begin and min(width) < 0.97 * width[0] else 0
         stakes = np.minimum(stake[best] * 2.0 ** np.arange(-8, 9), limit[best])

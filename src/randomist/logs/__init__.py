@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from randomist.logs.pairs import Difference as Difference
     from randomist.logs.problems import Problem as Problem
     from randomist.logs.report import Evaluation as Evaluation
+    from randomist.logs.risk import Risk as Risk
     from randomist.logs.rows import LogArrays as LogArrays
     from randomist.logs.trouble import Trouble as Trouble
 
@@ -20,10 +21,21 @@ _HOMES = {
     "Log": "randomist.logs.log",
     "LogArrays": "randomist.logs.rows",
     "Problem": "randomist.logs.problems",
+    "Risk": "randomist.logs.risk",
     "RunningEvaluation": "randomist.logs.anytime",
     "Trouble": "randomist.logs.trouble",
     "evaluate": "randomist.logs.evaluation",
 }
 
-__all__ = ["Difference", "Evaluation", "Log", "LogArrays", "Problem", "RunningEvaluation", "Trouble", "evaluate"]
+__all__ = [
+    "Difference",
+    "Evaluation",
+    "Log",
+    "LogArrays",
+    "Problem",
+    "Risk",
+    "RunningEvaluation",
+    "Trouble",
+    "evaluate",
+]
 __getattr__, __dir__ = lazy(__name__, _HOMES, dict.fromkeys(_HOMES.values(), "run"))

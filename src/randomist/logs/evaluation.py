@@ -22,6 +22,7 @@ from randomist.importance.estimators import find_estimator
 from randomist.importance.intervals import truncated_interval
 from randomist.logs import bounds as known
 from randomist.logs.log import Log
+from randomist.logs.models import DoublyRobust
 from randomist.logs.pairs import leads, ordered_pairs, shared_by
 from randomist.logs.report import Evaluation
 from randomist.logs.sums import Moments, weights
@@ -152,6 +153,7 @@ def evaluate(
     ratio = _self_normalised(moments)
     ratio_half = quantile * np.array([m.self_normalised_error() for m in moments])
 
+    robust = evidence.robust.found(quantile, log.payoff_range)
     leader = int(np.lexsort((truncated, low))[-1])
     apart = low[:, None] - high[None, :]  # J_a - J_b is at least as much  (K, K)
     if shares:
@@ -179,6 +181,10 @@ def evaluate(
         self_normalised=start + span * ratio,
         self_normalised_low=start + span * np.clip(ratio - ratio_half, 0.0, 1.0),
         self_normalised_high=start + span * np.clip(ratio + ratio_half, 0.0, 1.0),
+        doubly_robust=robust[0],
+        doubly_robust_low=robust[1],
+        doubly_robust_high=robust[2],
+        direct=robust[3],
         effective_samples=np.array([m.effective_samples() for m in moments]),
         missing_mass=1.0 - coverage,
         largest_weight=np.exp(np.minimum([m.largest_log_weight for m in moments], 709.0)),
@@ -214,6 +220,7 @@ class _Evidence:
         self._slices, self._neighbours = [Slices(len(log)) for _ in range(K)], Neighbours(len(log.likelihoods))
         self._apart = [Disagreement() for _ in range(K)] if log.weights == "balance" and len(log.loggers) > 1 else []
         self._heavy = [Heavy(self.count, FALSE_ALARM / K) for _ in range(K)]
+        self.robust = DoublyRobust(K)
         self._ends = self._begin()
         for batch in log.batches():
             units, log_weight = of_rows(batch)
@@ -224,6 +231,8 @@ class _Evidence:
                 if self._apart:
                     self._apart[k].add(units.weight[k], own, batch.payoffs)
             self._neighbours.add(batch.loggers, batch.payoffs)
+            if batch.expected.shape[1]:
+                self.robust.add(batch, units.weight)
             if self._clusters is None:
                 self._add(units)
             else:
@@ -245,11 +254,15 @@ class _Evidence:
         return np.minimum(self._sure, known.early_bounds(self._log)) if self.early else self._sure
 
     def _begin(self) -> list[Ends]:
-        return [Ends(self.count, self._side, bound * self.size, self.same_mean) for bound in self.bounds.tolist()]
+        shared = (self.count, self._side)
+        return [
+            Ends(*shared, bound * self.size, self.same_mean, name in self._log.modelled)
+            for name, bound in zip(self._log.candidates, self.bounds.tolist(), strict=True)
+        ]
 
     def _add(self, units: Units) -> None:
         for k, (ends, heavy) in enumerate(zip(self._ends, self._heavy, strict=True)):
-            ends.add(units.gain[k], units.loss[k], units.control(k))
+            ends.add(units.gain[k], units.loss[k], units.control(k), units.with_model(k))
             heavy.add(units.weight[k])
 
     def _go_on_with_constant_stakes(self) -> None:
@@ -258,7 +271,7 @@ class _Evidence:
         self._ends = self._begin()
         for units in self.units():
             for k, ends in enumerate(self._ends):
-                ends.add(units.gain[k], units.loss[k], units.control(k))
+                ends.add(units.gain[k], units.loss[k], units.control(k), units.with_model(k))
 
     def leads(self, pairs: list[tuple[int, int]], error: float, distances: Array) -> Array:
         """Lower bounds on differences of ordered pairs, on the [0, 1] scale.  (K, K)"""

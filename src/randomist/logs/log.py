@@ -16,11 +16,12 @@ from randomist.errors import BadRowsError, LogError, NoDataError, ParameterError
 from randomist.logs import source, sums
 from randomist.logs.problems import Problem, Problems, repeated_ids
 from randomist.logs.rows import LogArrays, LoggedRows
-from randomist.logs.source import ADAPTIVE, ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, UNUSUAL, Source
+from randomist.logs.source import ADAPTIVE, ID, LOGGER, MODEL, PAYOFF, PREFIX, PROPENSITY, UNUSUAL, Source
 from randomist.logs.trouble import copies_of
 
 if TYPE_CHECKING:
     from randomist.logs.report import Evaluation
+    from randomist.logs.risk import Risk
 
 CHUNK_ROWS = 2**14
 _ROUNDING = 1e-6  # a log-probability computed in float32 may exceed 0 by as much
@@ -90,6 +91,7 @@ class Log:
         self.weight_bounds: dict[str, float] = {}  # what no weight can exceed
         self.early_bounds: dict[str, float] = {}  # what none exceeds in rows that are not unusual: see logs.table
         self.early_distances: dict[tuple[str, str], float] = {}
+        self.modelled: tuple[str, ...] = ()  # candidates that a model of payoffs helps
         self._repeated: Indices = np.empty(0, np.int64)
         self._check(skip_bad_rows, force)
 
@@ -127,6 +129,7 @@ class Log:
         propensity_floor: float | None = None,
         id: str | None = None,
         episode: str | None = None,
+        model: Any = None,
         **settings: Any,
     ) -> Log:
         """A log from a table as it is; it is held in memory.
@@ -153,6 +156,10 @@ class Log:
             A probability that the logger gave every action at least, always.
         episode
             A column of episodes, if rows are steps: payoffs and log-likelihoods are added up.
+        model
+            What a payoff is expected to be: "default" (ridge regression), any scikit-learn regressor, or a function of
+            the frame that returns (n, actions) and was not made from these rows. It narrows intervals where weights are
+            bounded, and makes doubly robust estimates.
         settings
             Those of `Log`.
         """
@@ -160,7 +167,7 @@ class Log:
 
         asked: dict[str, Any] = {"action": action, "propensity": propensity, "logger": logger, "id": id}
         asked |= {"logged_by": logged_by, "context": context, "actions": actions, "episode": episode}
-        asked |= {"propensity_floor": propensity_floor, "policies": policies, "settings": settings}
+        asked |= {"propensity_floor": propensity_floor, "policies": policies, "model": model, "settings": settings}
         return log_from_table(source_, payoff=payoff, **asked)
 
     @classmethod
@@ -193,7 +200,7 @@ class Log:
             loggers = chunk.loggers if self.names_loggers else np.full(len(density), -1)
             payoffs = np.clip((chunk.payoffs - low) / (high - low), 0.0, 1.0)
             likelihoods = chunk.log_likelihoods[:, : len(self.candidates)]
-            yield LogArrays(payoffs, likelihoods, density, own, loggers, chunk.unusual)
+            yield LogArrays(payoffs, likelihoods, density, own, loggers, chunk.unusual, chunk.expected)
 
     def raw_batches(self) -> Iterator[LoggedRows]:
         """All used rows as they were logged, in order, some at a time: payoffs in their units, every likelihood."""
@@ -208,7 +215,7 @@ class Log:
         return LogArrays(
             *(
                 np.concatenate([getattr(part, field) for part in parts])
-                for field in ("payoffs", "log_likelihoods", "log_density", "log_own", "loggers", "unusual")
+                for field in ("payoffs", "log_likelihoods", "log_density", "log_own", "loggers", "unusual", "expected")
             )
         )
 
@@ -227,11 +234,17 @@ class Log:
         """The log of the rows that have this value in a column."""
         rows = self._query.filter(pl.col(name).eq_missing(pl.lit(value)))
         part = Log(rows, **self._settings, chunk_rows=self.chunk_rows)
-        part.weight_bounds = self.weight_bounds  # those of the first rows are of other rows
+        part.modelled, part.weight_bounds = self.modelled, self.weight_bounds  # early ones are those of other rows
         return part
 
     def _kept(self) -> Flags:
         return np.concatenate([self._flags(chunk) == 0 for chunk in self._chunks()])
+
+    def risk(self, **settings: Any) -> Risk:
+        """Bands of the distribution of every candidate's payoff: see `randomist.logs.risk`."""
+        from randomist.logs.risk import risk
+
+        return risk(self, **settings)
 
     def evaluate(self, **settings: Any) -> Evaluation:
         """Estimates and confidence intervals for every candidate: see `randomist.logs.evaluate`."""
@@ -307,14 +320,23 @@ class Log:
             columns.append(pl.col(ID).is_null().alias(ID))
         if UNUSUAL in self._types:
             columns.append(pl.col(UNUSUAL))
+        columns += [pl.col(name) for name in self._model]
         read = [column.meta.root_names()[0] for column in columns]
         start = 0
         query = self._query if hashed else self._query.select(read)
         for raw in source.chunks(query, self.chunk_rows, self._by_slices):
             frame = raw.select(columns)  # chunk by chunk: in the query, some of this would need all rows at once
             hashes = raw.hash_rows(0).to_numpy().view(np.int64) if hashed else np.empty(0, np.int64)
-            yield LoggedRows.of(start, frame, likelihoods, hashes)
+            yield LoggedRows.of(start, frame, likelihoods, hashes, self._model)
             start += frame.height
+
+    @property
+    def _model(self) -> list[str]:
+        """Columns of what a model expects: of the action taken, then of every candidate; early, then crossed."""
+        if MODEL + "early" not in self._types:
+            return []
+        kinds = (MODEL + "early", MODEL + "crossed")
+        return [name for kind in kinds for name in (kind, *(f"{kind}:{candidate}" for candidate in self.candidates))]
 
     def _flags(self, chunk: LoggedRows) -> Indices:
         """What is wrong with each row of a chunk, as bits."""

@@ -39,6 +39,10 @@ class Evaluation:
     self_normalised: Array  # Σ ω y / Σ ω; NaN where every weight is 0
     self_normalised_low: Array  # ± normal quantile times its standard error: holds for large logs only (asymptotic)
     self_normalised_high: Array
+    doubly_robust: Array | None  # mean of ω (y - f) + f̄ with a model that was fitted on other rows
+    doubly_robust_low: Array | None  # ± normal quantile times its standard error: asymptotic, for large logs only
+    doubly_robust_high: Array | None
+    direct: Array | None  # mean of f̄, what the model alone expects: for comparison, it may be far off
     effective_samples: Array  # (Σ ω)² / Σ ω²
     missing_mass: Array  # 1 - mean of min(M, ω)
     largest_weight: Array

@@ -21,6 +21,7 @@ class LogArrays:
     log_own: Array  # of the policy that acted  (n,)
     loggers: Indices  # who acted, as an index into `Log.likelihoods`; -1 where only the propensity is known  (n,)
     unusual: Flags  # where weights may exceed the bounds of the first rows  (n,)
+    expected: Array  # by a model, of the action taken and of every candidate, early and crossed  (n, 2K+2) or (n, 0)
 
     def __len__(self) -> int:
         return len(self.payoffs)
@@ -38,9 +39,12 @@ class LoggedRows:
     nameless: Flags  # rows whose id is missing
     hashes: Indices  # of what is in the row; empty where rows have ids
     unusual: Flags
+    expected: Array
 
     @classmethod
-    def of(cls, start: int, frame: pl.DataFrame, columns: list[str], hashes: Indices) -> LoggedRows:
+    def of(
+        cls, start: int, frame: pl.DataFrame, columns: list[str], hashes: Indices, expected: list[str]
+    ) -> LoggedRows:
         likelihoods = np.empty((frame.height, len(columns)), order="F")
         for c, name in enumerate(columns):
             likelihoods[:, c] = frame[name].to_numpy()
@@ -53,6 +57,7 @@ class LoggedRows:
             np.array(frame[ID].to_numpy()) if ID in frame.columns else np.zeros(frame.height, np.bool_),
             hashes,
             np.array(frame[UNUSUAL].to_numpy()) if UNUSUAL in frame.columns else np.zeros(frame.height, np.bool_),
+            frame.select(expected).to_numpy() if expected else np.empty((frame.height, 0)),
         )
 
     def __len__(self) -> int:
@@ -71,4 +76,5 @@ class LoggedRows:
             self.nameless[mask],
             self.hashes[mask] if len(self.hashes) else self.hashes,
             self.unusual[mask],
+            self.expected[mask],
         )

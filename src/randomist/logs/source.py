@@ -17,7 +17,7 @@ Source: TypeAlias = "str | Path | pl.LazyFrame | pl.DataFrame | Mapping[str, Any
 PREFIX = "log_likelihood:"
 SLICE_ROWS = 2**18
 PAYOFF, LOGGER, PROPENSITY, ID, ADAPTIVE = "payoff", "logger", "log_propensity", "id", "adaptive"
-UNUSUAL = "unusual row"  # made by `Log.from_table`; the space keeps it apart from anyone's columns
+UNUSUAL, MODEL = "unusual row", "model expects "  # by `Log.from_table`; spaces keep them apart from others
 
 
 def is_one_parquet_file(source: Source) -> bool:

@@ -22,6 +22,7 @@ from randomist.errors import BadRowsError, LogError, ParameterError
 from randomist.importance.intervals.plugin import FIRST
 from randomist.logs.candidates import codes, probabilities
 from randomist.logs.frames import as_given, as_numbers, columns_of, read_frame
+from randomist.logs.models import expected_payoffs, model_columns
 from randomist.logs.problems import SHOWN, Problem
 from randomist.logs.source import ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, UNUSUAL
 
@@ -47,6 +48,7 @@ def log_from_table(
     propensity_floor: float | None,
     id: str | None,
     episode: str | None,
+    model: Any,
     settings: Mapping[str, Any],
 ) -> Log:
     """See `Log.from_table`."""
@@ -80,12 +82,15 @@ def log_from_table(
         _check_floor(propensity_floor, columns, propensity or "logged_by")
     if id is not None:
         columns[ID] = frame[id]
+    if model is not None:
+        columns |= made.expected(model, columns[PAYOFF], settings, list(policies or ()), episode)
     kept = frame.select(name for name in frame.columns if name not in (PAYOFF, LOGGER, PROPENSITY, *columns))
     whole = kept.with_columns(pl.Series(values).alias(name) for name, values in columns.items())
     if episode is not None:
         whole = _by_episode(whole, episode)
     log = Log(whole, **settings)
     log.early_bounds, log.early_distances = bounds, distances
+    log.modelled = tuple(name for name in log.candidates if model is not None and name in made.known)
     if propensity_floor is not None and episode is None:
         log.weight_bounds = dict.fromkeys(policies or (), 1.0 / propensity_floor)
     return log
@@ -124,6 +129,18 @@ class _Made:
             policy = np.full(len(self.actions), 1.0 / len(self.actions))
         self.known[name] = self.distribution(name, policy)
         return self.taken(self.known[name])
+
+    def expected(
+        self, model: Any, payoffs: pl.Series, settings: Mapping[str, Any], names: list[str], episode: str | None
+    ) -> dict[str, Any]:
+        """What a model expects, as columns of the log."""
+        if self._action is None or episode is not None:
+            raise ParameterError("a model expects payoffs of actions: it needs action=, and rows that are no steps")
+        low, high = _checks.payoff_range(settings.get("payoff_range", (0.0, 1.0)), bounded=True)
+        y = (payoffs.cast(pl.Float64).fill_null(np.nan).to_numpy() - low) / (high - low)
+        y = np.where((y >= 0) & (y <= 1), y, np.nan)
+        found = expected_payoffs(model, self.frame, self._native, self._context, len(self.actions), self._codes, y)
+        return model_columns(found, self._codes, self.known, names)
 
     def taken(self, distribution: Array) -> pl.Series:
         with np.errstate(divide="ignore"):

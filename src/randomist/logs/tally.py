@@ -27,10 +27,11 @@ def bettor(
     floors: Sequence[float],
     same_mean: bool,
     spans: Sequence[float] | None = None,
+    late: int | None = None,
 ) -> Bettor:
     """Stakes that follow the rows where all have the same mean; constant ones otherwise."""
     if same_mean:
-        return PlugIn(rows, error, offsets, floors, spans)
+        return PlugIn(rows, error, offsets, floors, spans, late)
     return Constant(ConstantBets.on(rows, error, offsets, floors))
 
 
@@ -41,14 +42,24 @@ class Ends:
     mean of ω is 1, and multiples of ω are subtracted.
     """
 
-    def __init__(self, rows: int, error: float, weight_bound: float, same_mean: bool) -> None:
+    def __init__(self, rows: int, error: float, weight_bound: float, same_mean: bool, model: bool = False) -> None:
         self.baselines, floors = baselines(weight_bound, rows, error, steps=STEPS if same_mean else 2)
-        self._gain, self._loss = (bettor(rows, error, self.baselines, floors, same_mean) for _ in range(2))
+        self._model = model and same_mean and math.isfinite(weight_bound)
+        offsets = [*self.baselines, *([0.0] if self._model else [])]
+        floors = [*floors, *([weight_bound] if self._model else [])]
+        self._gain, self._loss = (
+            bettor(rows, error, offsets, floors, same_mean, None, len(self.baselines)) for _ in range(2)
+        )
 
-    def add(self, gain: Array, loss: Array, control: Array) -> None:
+    def add(self, gain: Array, loss: Array, control: Array, modelled: tuple[Array, Array] | None = None) -> None:
         """Some more units; `control` is ω, or something else with mean 1 that is below the bound."""
-        self._gain.add([gain - c * control if c else gain for c in self.baselines])
-        self._loss.add([loss - c * control if c else loss for c in self.baselines])
+        gains = [gain - c * control if c else gain for c in self.baselines]
+        losses = [loss - c * control if c else loss for c in self.baselines]
+        if self._model and modelled is not None:
+            gains.append(modelled[0])
+            losses.append(modelled[1])
+        self._gain.add(gains)
+        self._loss.add(losses)
 
     def low(self) -> float:
         return self._gain.lower_bound(0.0, 1.0)

@@ -34,7 +34,7 @@ from randomist.importance.intervals.fixed import LARGEST_GAIN, MARGIN, Bets, log
 
 FIRST = 256  # rows of the first block, which knows nothing
 CAUTION = 4.0  # the variance that is assumed before there are rows
-_CENTRE = 0.5  # of the largest stake that a floor allows: what a variance says about larger ones is not to be trusted
+_DEEPEST = 0.45  # of the money is what a stake may lose in a row, as far as rows have shown
 _GAIN = 0.97  # another variable than the first must promise a width below this part of the first one's
 _EXPONENTS = np.arange(17) - 8
 _WEIGHT = (1.0 + _EXPONENTS**2.0) ** -2
@@ -71,6 +71,8 @@ class PlugIn:
         Variables X_f >= -floors[f] with mean m - offsets[f]; the first block bets on the first of them.
     spans
         What |X_f| cannot exceed, where known: a variance is not assumed to be above its square.
+    late
+        From which variable on they are not themselves in the first block: a model has no rows to be fitted on there.
     """
 
     def __init__(
@@ -80,13 +82,16 @@ class PlugIn:
         offsets: Sequence[float],
         floors: Sequence[float],
         spans: Sequence[float] | None = None,
+        late: int | None = None,
     ) -> None:
         self.rows, self.error, self.offsets = rows, error, np.array(offsets, dtype=np.float64)
         self._needed = math.log(1.0 / error) + 2.0
         self._largest = np.array([MARGIN / floor if floor > 0 else math.inf for floor in floors])
         limit = np.array([math.inf] * len(floors) if spans is None else spans, dtype=np.float64)
         self._caution = np.minimum(CAUTION, np.square(np.minimum(limit, 1e100)))
-        self._sums = np.zeros((len(floors), 2))  # Σ X and Σ X² of every variable
+        self._sums = np.zeros((len(floors), 3))  # Σ X, Σ X² and the least X of every variable
+        self._late = len(floors) if late is None else late
+        self._counts = np.zeros(len(floors))  # rows behind the sums
         self._seen, self._end = 0, 0  # rows so far, and where the block ends
         self._blocks: list[tuple[int, float, Array]] = []  # rows, offset and stakes of every block
         self._chosen, self._growth, self._earned = 0, Growth(np.ones((1, 1)), np.ones(1)), np.zeros_like(_LOG_PRIOR)
@@ -100,7 +105,9 @@ class PlugIn:
             end = min(count, begin + self._end - self._seen)
             self._growth.add([variables[self._chosen][begin:end]])
             for f, values in enumerate(variables):
-                _add_powers(values[begin:end], self._sums[f])
+                if f < self._late or self._seen >= FIRST:
+                    _add_powers(values[begin:end], self._sums[f])
+                    self._counts[f] += end - begin
             self._seen += end - begin
             begin = end
 
@@ -135,12 +142,18 @@ class PlugIn:
     def _best(self) -> tuple[int, float]:
         """The variable that promises the narrowest interval, and its stake: with stake λ, the width is about
         needed / (λ n) + λ Var / 2."""
-        spread = self._sums[:, 1] - self._sums[:, 0] ** 2 / max(self._seen, 1)
-        variance = (np.maximum(spread, 0.0) + self._caution) / (self._seen + 1)
-        stake = np.minimum(np.sqrt(2.0 * self._needed / (self.rows * variance)), _CENTRE * self._largest)
+        spread = self._sums[:, 1] - self._sums[:, 0] ** 2 / np.maximum(self._counts, 1)
+        variance = (np.maximum(spread, 0.0) + self._caution) / (self._counts + 1)
+        stake = np.minimum(np.sqrt(2.0 * self._needed / (self.rows * variance)), self._limits())
         width = self._needed / (stake * self.rows) + stake * variance / 2.0
         chosen = int(np.argmin(width)) if self._seen and width.min() < _GAIN * width[0] else 0
         return chosen, float(stake[chosen])
+
+    def _limits(self) -> Array:
+        """What a stake should not exceed: a variance says little about one that may lose half of the money.  (F,)"""
+        deepest = np.maximum(-self._sums[:, 2], 1e-12)
+        limit = np.where(np.isfinite(self._largest), _DEEPEST / deepest, math.inf)
+        return np.asarray(np.minimum(self._largest, limit))
 
 
 @compiled
@@ -150,3 +163,4 @@ def _add_powers(values: Array, sums: Array) -> None:
         x = min(values[i], 1e100)
         sums[0] += x
         sums[1] += x * x
+        sums[2] = min(sums[2], x)
