@@ -13,6 +13,7 @@ from scipy import stats
 
 import randomist as rd
 from randomist import errors
+from randomist.importance.intervals import PlugIn
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]  # benchmarks are not installed
@@ -169,3 +170,39 @@ def test_warnings_have_a_name_and_a_number():
     assert (warning.name, warning.value) == ("repeated", 3.0)
     assert "3 times" in warning
     assert rd.Log(columns | {"id": np.arange(len(columns["payoff"]))}).evaluate().warnings == ()
+
+
+def test_wrong_propensities_are_allowed_for():
+    """Bets on ω divided by the factor, by definition; and propensities that are off by 1.2 in the worst way.
+
+    40 logs at level 0.8: if it held 80% of the time, fewer would be seen 2 times in 1,000.
+    """
+    table = shop(1500, POLICIES, 8)
+    table["payoff"] = table["payoff"] * 0.7
+    arrays = rd.Log(table).arrays()
+    found = rd.Log(table).sensitivity((1.0, 1.3), weight_bounds=4.0)
+    for factor, evaluation in found.items():
+        if factor > 1:
+            weight = np.exp(arrays.log_likelihoods[:, 1] - arrays.log_density) / factor
+            low, high = PlugIn(1500, 0.05 / 8, [0.0], [0.0]), PlugIn(1500, 0.05 / 8, [0.0], [0.0])
+            low.add([weight * arrays.payoffs])
+            high.add([weight * (1 - arrays.payoffs)])
+            assert evaluation.low[1] == pytest.approx(low.lower_bound(0, 1))
+            assert evaluation.high[1] == pytest.approx(1 - high.lower_bound(0, 1))
+    assert (found[1.3].width > found[1.0].width).all()
+    held = wrong = 0
+    for seed in range(40):
+        table = shop(1500, POLICIES, seed)
+        good = table["payoff"] > 0
+        table["log_propensity"] = table["log_propensity"] - np.where(good, np.log(1.2), -np.log(1.2))
+        table = {
+            name: values for name, values in table.items() if not name.startswith("log_likelihood:") or "new" in name
+        }
+        right = TRUTH["new"]
+        allowed, trusted = (rd.Log(table).evaluate(level=0.8, propensity_factor=factor) for factor in (1.2, 1.0))
+        held += bool(allowed.low[0] <= right <= allowed.high[0])
+        wrong += not trusted.low[0] <= right <= trusted.high[0]
+    assert held >= stats.binom.ppf(2e-3, 40, 0.8)
+    assert wrong > 20  # the test can see what it is about
+    with pytest.raises(errors.ParameterError, match="propensity_factor"):
+        rd.Log(table).evaluate(propensity_factor=0.9)

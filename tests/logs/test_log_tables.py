@@ -356,3 +356,21 @@ def test_feedback_of_open_bandit_pipeline():
         rd.Log.from_obp(feedback, dist[:10])
     with pytest.raises(errors.LogError, match="does not sum to 1"):
         rd.Log.from_obp(feedback, 2 * dist)
+
+
+def test_rows_that_were_not_observed_long_enough_are_left_out():
+    when = [f"2024-03-{1 + row // 20:02d}T12:00:00" for row in range(400)]
+    table = raw().with_columns(when=pl.Series(when).str.to_datetime(), text=pl.Series(when), number=pl.int_range(400))
+    asked = {"policies": {"new": new}} | COLUMNS
+    for time, until in (("when", "2024-03-05T23:00:00"), ("text", "2024-03-06"), ("number", 99), ("number", "99")):
+        log = rd.Log.from_table(table, time=time, observed_until=until, **asked)
+        assert len(log) == 100
+        np.testing.assert_array_equal(log.arrays().payoffs, table["reward"][:100])
+    for settings, words in (
+        ({"observed_until": 3}, "name it with time="),
+        ({"time": "number", "observed_until": "noon"}, "cannot be compared with column 'number'"),
+        ({"time": "whn", "observed_until": 3}, "did you mean 'when'"),
+        ({"time": "number", "observed_until": -1}, "it begins at 0"),
+    ):
+        with pytest.raises((errors.ParameterError, errors.LogError), match=words):
+            rd.Log.from_table(table, **asked, **settings)

@@ -62,6 +62,11 @@ def evaluate(
     episode: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Rows of a table are steps of these episodes.")
     ] = None,
+    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="When a row of a table was.")] = None,
+    observed_until: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="The last time whose payoffs are all in: later rows are left out."),
+    ] = None,
     payoff_range: Annotated[
         tuple[float, float], typer.Option(metavar="LOW HIGH", help="The least and the most that a payoff can be.")
     ] = (0.0, 1.0),
@@ -142,7 +147,7 @@ def evaluate(
     settings |= {"adaptive": adaptive, "skip_bad_rows": skip_bad_rows, "force": force}
     table: dict[str, Any] = {"payoff": payoff, "action": action, "propensity": propensity, "logger": logger}
     table |= {"logged_by": logged_by, "context": context, "propensity_floor": propensity_floor, "id": id_column}
-    table |= {"episode": episode}
+    table |= {"episode": episode, "time": time, "observed_until": observed_until}
     if watch:
         from randomist.cli.watching import watch_folder
 

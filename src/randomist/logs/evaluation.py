@@ -46,6 +46,7 @@ def evaluate(
     confidence: float = 2.0,
     method: str = "betting",
     anytime: bool = False,
+    propensity_factor: float = 1.0,
 ) -> Evaluation:
     """Estimates and simultaneous confidence intervals for every candidate of a log.
 
@@ -87,6 +88,9 @@ def evaluate(
     anytime
         Intervals that hold at every row at once: rows may have ended whenever one liked, and more may come. Weights
         are those of the policy that acted. Comparisons, clusters and bounds cannot be used with it.
+    propensity_factor
+        By which factor propensities, or the loggers' likelihoods, may be wrong in any row: intervals and comparisons
+        hold for all that this allows. Bounds on weights are not used then, because weights need not average 1.
     """
     _checks.probability(level, "level")
     _checks.choice(method, ("betting", "lemma"), "method")
@@ -106,11 +110,13 @@ def evaluate(
                 "stakes do not depend on anything but the rows so far"
             )
         return evaluate_anytime(log, evaluate(log, level=level, threshold=threshold))
+    _checks.number(propensity_factor, "propensity_factor", least=1.0)
     if by is not None:
         from randomist.logs.segments import evaluate_segments
 
         settings: dict[str, Any] = {"compare": compare, "baseline": baseline, "cluster": cluster}
         settings |= {"threshold": threshold, "weight_bounds": weight_bounds, "distance_bounds": distance_bounds}
+        settings |= {"propensity_factor": propensity_factor}
         settings |= {"log_divergences": log_divergences, "confidence": confidence, "method": method}
         return evaluate_segments(log, by, level, settings)
     log_effective = known.log_effective_samples(log, log_divergences)
@@ -127,7 +133,8 @@ def evaluate(
     home = names.index(baseline) if baseline is not None else None
     shares = shared_by(len(names), compare, home)
     side = error / ((4 if shares else 2) * len(names))
-    evidence = _Evidence(log, side, known.weight_bounds(log, weight_bounds), thresholds, cluster)
+    sure = known.weight_bounds(log, weight_bounds)
+    evidence = _Evidence(log, side, sure, thresholds, cluster, propensity_factor)
     bounds = evidence.bounds
 
     moments = evidence.moments
@@ -159,6 +166,7 @@ def evaluate(
     if shares:
         pairs = list(ordered_pairs(len(names), leader, compare, home))
         distances = known.distance_bounds(log, distance_bounds, evidence.early)
+        distances[:] = distances if propensity_factor == 1.0 else math.inf
         apart = np.maximum(apart, evidence.leads(pairs, error / (2 * shares), distances))
     np.fill_diagonal(apart, 0.0)
 
@@ -209,9 +217,12 @@ def evaluate(
 class _Evidence:
     """The main pass over a log, by rows or by clusters."""
 
-    def __init__(self, log: Log, side: float, bounds: Array, thresholds: Array, cluster: str | None) -> None:
+    def __init__(
+        self, log: Log, side: float, bounds: Array, thresholds: Array, cluster: str | None, factor: float
+    ) -> None:
         K = len(bounds)
-        self._log, self._side, self._sure = log, side, bounds
+        self._log, self._side, self._factor = log, side, factor
+        self._sure = bounds if factor == 1.0 else np.full(K, math.inf)
         self._clusters = Clusters(log, cluster) if cluster is not None else None
         self.count = len(log) if self._clusters is None else self._clusters.count
         self.size = 1.0 if self._clusters is None else self._clusters.largest
@@ -223,16 +234,18 @@ class _Evidence:
         self.robust = DoublyRobust(K)
         self._ends = self._begin()
         for batch in log.batches():
-            units, log_weight = of_rows(batch)
+            units, log_weight = of_rows(batch, self._factor)
             for k in range(K):
                 self.moments[k].add(log_weight[k], batch.payoffs)
-                own = weights(batch.log_likelihoods[:, k], batch.log_own)[1] if self._apart else units.weight[k]
+                own = (
+                    weights(batch.log_likelihoods[:, k], batch.log_own)[1] / factor if self._apart else units.weight[k]
+                )
                 self._slices[k].add(own, batch.payoffs)
                 if self._apart:
                     self._apart[k].add(units.weight[k], own, batch.payoffs)
             self._neighbours.add(batch.loggers, batch.payoffs)
             if batch.expected.shape[1]:
-                self.robust.add(batch, units.weight)
+                self.robust.add(batch, units.weight * factor)
             if self._clusters is None:
                 self._add(units)
             else:
@@ -246,7 +259,7 @@ class _Evidence:
     @property
     def early(self) -> bool:
         """Whether bounds of the first rows are used: stakes that follow the rows may look at them."""
-        return self.same_mean and bool(self._log.early_bounds)
+        return self.same_mean and self._factor == 1.0 and bool(self._log.early_bounds)
 
     @property
     def bounds(self) -> Array:
@@ -284,7 +297,7 @@ class _Evidence:
             yield from self._clusters.units()
         else:
             for batch in self._log.batches():
-                yield of_rows(batch)[0]
+                yield of_rows(batch, self._factor)[0]
 
     def warnings(self, coverage: Array) -> list[Trouble]:
         clustered = self._clusters is not None

@@ -130,6 +130,8 @@ class Log:
         id: str | None = None,
         episode: str | None = None,
         model: Any = None,
+        time: str | None = None,
+        observed_until: Any = None,
         **settings: Any,
     ) -> Log:
         """A log from a table as it is; it is held in memory.
@@ -160,6 +162,8 @@ class Log:
             What a payoff is expected to be: "default" (ridge regression), any scikit-learn regressor, or a function of
             the frame that returns (n, actions) and was not made from these rows. It narrows intervals where weights are
             bounded, and makes doubly robust estimates.
+        time, observed_until
+            A column of times, and the last of them whose payoffs are all in: later rows are left out.
         settings
             Those of `Log`.
         """
@@ -168,6 +172,7 @@ class Log:
         asked: dict[str, Any] = {"action": action, "propensity": propensity, "logger": logger, "id": id}
         asked |= {"logged_by": logged_by, "context": context, "actions": actions, "episode": episode}
         asked |= {"propensity_floor": propensity_floor, "policies": policies, "model": model, "settings": settings}
+        asked |= {"time": time, "observed_until": observed_until}
         return log_from_table(source_, payoff=payoff, **asked)
 
     @classmethod
@@ -239,6 +244,10 @@ class Log:
 
     def _kept(self) -> Flags:
         return np.concatenate([self._flags(chunk) == 0 for chunk in self._chunks()])
+
+    def sensitivity(self, factors: Sequence[float] = (1.0, 1.1, 1.2, 1.5), **settings: Any) -> dict[float, Evaluation]:
+        """Evaluations that hold if propensities are wrong by up to each of the factors, in every row."""
+        return {factor: self.evaluate(propensity_factor=factor, **settings) for factor in factors}
 
     def risk(self, **settings: Any) -> Risk:
         """Bands of the distribution of every candidate's payoff: see `randomist.logs.risk`."""

@@ -49,6 +49,8 @@ def log_from_table(
     id: str | None,
     episode: str | None,
     model: Any,
+    time: str | None,
+    observed_until: Any,
     settings: Mapping[str, Any],
 ) -> Log:
     """See `Log.from_table`."""
@@ -56,7 +58,7 @@ def log_from_table(
 
     frame = read_frame(source)
     native = as_given(source, frame)
-    columns_of(frame, [name for name in (payoff, action, propensity, logger, id, episode) if name is not None])
+    columns_of(frame, [name for name in (payoff, action, propensity, logger, id, episode, time) if name is not None])
     columns_of(frame, context or ())
     made = _Made(frame, native, context, action, actions)
     columns = {PAYOFF: as_numbers(frame, payoff)}
@@ -86,6 +88,8 @@ def log_from_table(
         columns |= made.expected(model, columns[PAYOFF], settings, list(policies or ()), episode)
     kept = frame.select(name for name in frame.columns if name not in (PAYOFF, LOGGER, PROPENSITY, *columns))
     whole = kept.with_columns(pl.Series(values).alias(name) for name, values in columns.items())
+    if observed_until is not None:
+        whole = whole.filter(_observed(frame, time, observed_until))
     if episode is not None:
         whole = _by_episode(whole, episode)
     log = Log(whole, **settings)
@@ -94,6 +98,26 @@ def log_from_table(
     if propensity_floor is not None and episode is None:
         log.weight_bounds = dict.fromkeys(policies or (), 1.0 / propensity_floor)
     return log
+
+
+def _observed(frame: pl.DataFrame, time: str | None, until: Any) -> pl.Series:
+    """Rows whose payoff is in: not by their payoff, so that nothing is selected."""
+    if time is None:
+        raise ParameterError("observed_until= needs the column of times: name it with time=")
+    column = frame[time]
+    try:
+        if isinstance(until, str) and column.dtype != pl.String:
+            until = pl.Series([until]).str.to_datetime().item() if column.dtype.is_temporal() else float(until)
+        kept = pl.Series((column <= until).fill_null(False))
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        raise ParameterError(
+            f"observed_until={until!r} cannot be compared with column {time!r}, which holds {column.dtype}"
+        ) from None
+    if not kept.any():
+        raise LogError(
+            f"no row of column {time!r} is at or before observed_until={until!r}; it begins at {column.min()!r}"
+        )
+    return kept
 
 
 def _is_word(policy: Any, word: str, frame: pl.DataFrame) -> bool:

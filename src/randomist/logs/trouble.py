@@ -187,7 +187,7 @@ def _of_time(log: Log, slices: list[Slices], disagreements: list[Disagreement]) 
         if cut >= 3 * SLICES // 4 and size < 0:
             words = (
                 f"{name} earns {abs(size) * span:.3g} less {where}: the last payoffs may not be in yet; leave out rows "
-                "that were not observed long enough (observed_until=)"
+                "that were not observed long enough (from_table(time=..., observed_until=...))"
             )
             found.append(Trouble("censored", size * span, words))
         else:

@@ -46,12 +46,16 @@ class Units:
         return np.where(self.unusual, self.gain[k], modelled), np.where(self.unusual, self.loss[k], 1.0 - modelled)
 
 
-def of_rows(batch: LogArrays) -> tuple[Units, Array]:
-    """Every row is a unit; and log ω.  (n, K)"""
+def of_rows(batch: LogArrays, factor: float = 1.0) -> tuple[Units, Array]:
+    """Every row is a unit; and log ω.  (n, K)
+
+    Where propensities may be wrong by a factor, ω is at least what it seems to be, divided by it: that is bet on.
+    """
     K, n = batch.log_likelihoods.shape[1], len(batch)
     log_weight, weight = np.empty((K, n)), np.empty((K, n))
     for k in range(K):
         log_weight[k], weight[k] = weights(batch.log_likelihoods[:, k], batch.log_density)
+    weight /= factor
     gain, modelled = weight * batch.payoffs, None
     if batch.expected.shape[1]:
         value, means = batch.expected[:, 0], batch.expected[:, 1 : K + 1].T
