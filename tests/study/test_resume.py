@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 import randomist as rd
+from randomist import _json
 from randomist.study import replay, replica
 from randomist.study.storages.sql import schema
 from tests.problems import CATEGORIES, GAUSSIANS, LINE, RECTANGLE, payoff
@@ -79,7 +80,9 @@ def test_a_checkpoint_changes_nothing(name, sqlite, monkeypatch):
     assert same(play(loaded, 5), play(straight, 5))
     # the last one asked was told before the checkpoint: a chain goes on from there all the same
     for study in (loaded, straight):
-        study.storage.save(study.record.id, replay.checkpoint_of(study.learner, study.counters.closed))
+        study.storage.save(
+            study.record.id, replay.checkpoint_of(study.record.learner, study.learner, study.counters.closed)
+        )
     assert same(play(rd.load_study("broken", storage=sqlite), 5), play(straight, 5))
 
 
@@ -88,9 +91,11 @@ def test_a_checkpoint_changes_nothing(name, sqlite, monkeypatch):
     [
         "update randomist_checkpoints set caches = '{}'",
         "update randomist_checkpoints set caches = 'x'",
-        "update randomist_checkpoints set caches = replace(caches, 'mixture', 'mixtures')",
+        "update randomist_checkpoints set caches = replace(caches, '\"eta\"', '\"etas\"')",
         "update randomist_checkpoints set closed = closed - 1",
         "update randomist_checkpoints set closed = 10000",
+        "update randomist_checkpoints set closed = 'x'",
+        "update randomist_checkpoints set digest = 'x'",
         "update randomist_checkpoints set version = '0.0.0'",
         "update randomist_trials set payoff = 0.125 where number = 3",  # a correction by hand: its trials changed
     ],
@@ -107,6 +112,52 @@ def test_a_checkpoint_that_does_not_fit_is_left_aside(change, sqlite, monkeypatc
         twin.adopt(rd.Trial(trial.id, trial.decision, trial.mediator))
         twin.tell(trial.id, value)
     assert all(map(np.array_equal, loaded.estimates(), twin.estimates()))
+
+
+@pytest.mark.parametrize(("name", "cache"), [("randomist", "eta"), ("auto", "log_mixture"), ("pgpe", "mean")])
+def test_numbers_of_a_checkpoint_that_were_edited_are_not_used(name, cache, sqlite, monkeypatch):
+    monkeypatch.setattr(replica, "CHECKPOINT", 9)
+    study = rd.create_study("car", make(name, seed=7), storage=sqlite)
+    play(study, 30)
+    saved = _json.loads(query(sqlite, "select caches from randomist_checkpoints")[0][0])
+    saved["caches"][cache] += 0.125
+    edit(sqlite, "update randomist_checkpoints set caches = :caches", caches=_json.dumps(saved))
+    assert equal(state(study), state(rd.load_study("car", storage=sqlite)))
+
+
+def test_a_checkpoint_outlives_a_release(sqlite, monkeypatch):
+    monkeypatch.setattr(replica, "CHECKPOINT", 9)
+    study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=7), storage=sqlite)
+    play(study, 30)
+    for module in (rd, replay):
+        monkeypatch.setattr(module, "__version__", "99.0.0", raising=False)
+    found = []
+    monkeypatch.setattr(replay, "_restored", lambda *a, real=replay._restored: found.append(real(*a)) or found[-1])
+    assert equal(state(study), state(rd.load_study("car", storage=sqlite)))
+    assert found[0] is not None
+
+
+SHARED = {"columns": {"plays": "<i8", "eras": "int", "recent": "<i8"}, "eta": "<f8"}
+MIXTURE = {"log_mixture": "<f8"}
+CENTRED = MIXTURE | {"mean": "<f8"}
+CACHES = dict.fromkeys(("ftl", "optimist", "randomist", "realist", "identify", "safe"), SHARED)
+CACHES |= dict.fromkeys(("mcmc-randomist", "grid-optimist", "prospector", "auto"), MIXTURE)
+CACHES |= dict.fromkeys(("pgpe", "pois"), CENTRED)
+
+
+@pytest.mark.parametrize("name", rd.LEARNERS)
+def test_what_checkpoints_of_this_format_hold(name):
+    """If this fails, checkpoints of earlier releases no longer fit: count `replay.CHECKPOINT` up."""
+
+    def kinds(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: kinds(entry) for name, entry in value.items()}
+        return value.dtype.str if isinstance(value, np.ndarray) else type(value).__name__
+
+    learner = make(name, seed=7)
+    play(learner, 20)
+    assert replay.CHECKPOINT == "1.2"
+    assert kinds(learner.state()["caches"]) == CACHES.get(name, {})
 
 
 def test_clipped_and_running_ranges_survive(sqlite, monkeypatch):

@@ -80,8 +80,8 @@ class Checkpoint(NamedTuple):
     """What a learner has computed from the first `closed` closings."""
 
     closed: int
-    digest: str  # of the told trials among them, and of the changes by then
-    version: str  # of randomist
+    digest: str  # of everything else here, of the learner, of the told trials among them and of the changes by then
+    version: str  # of this format
     caches: str
 
 

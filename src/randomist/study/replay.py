@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from randomist import __version__, _json
+from randomist import _json
 from randomist._types import Array, Indices
 from randomist.errors import RandomistError, StateError, StudyDataError
 from randomist.histories.record import Record
 from randomist.learners import states as saved_states
-from randomist.learners.base import Learner, Trial
+from randomist.learners.base import FORMAT, Learner, Trial
 from randomist.learners.finite.base import FiniteLearner
 from randomist.spaces import Finite
 from randomist.study import changes
@@ -21,6 +22,7 @@ from randomist.study.records import ChangeRow, Checkpoint, ClosedRow, Columns, C
 from randomist.study.rows import CLOSED, Shapes
 
 KEPT = ("format", "learner", "space", "settings")  # of a learner's state: what a study's row holds
+CHECKPOINT = f"1.{FORMAT}"  # the format of checkpoints: 1 changes when a learner's caches do
 CHANGED = "decisions"  # and this, where decisions were added or retired before
 
 
@@ -76,7 +78,7 @@ def read(shapes: Shapes, found: Everything, began: Learner) -> Past:
     changes.check(shapes, found.changes, Counters(0, 0, 0, 0, 0), counters)
     if isinstance(began, FiniteLearner):
         shapes.follow(began.arrivals, found.changes)
-    if list(columns.number) != list(range(counters.asked)):
+    if list(columns.number) != list(range(len(columns.number))) or len(columns.number) != counters.asked:
         missing = next((n for n, number in enumerate(columns.number) if number != n), len(columns.number))
         raise shapes.wrong(missing, f"it is missing; {counters.asked} trials were asked")
     decisions = shapes.decisions(columns.number, columns.decision)
@@ -133,13 +135,13 @@ def rebuild(shapes: Shapes, description: str, found: Everything) -> Learner:
 
     It lives through what happened from one change of its decisions to the next, because what a change does depends on
     what was asked and told by then. A checkpoint, where there is one, saves the work of telling again what it covers;
-    the result is the same, bit for bit. One that does not fit (another version, rows that were edited) is left aside.
+    the result is the same, bit for bit. One that does not fit (another format, rows that were edited) is left aside.
     """
     learner = fresh(shapes.study, description)
     past = read(shapes, found, learner)
     asked = closed = made = 0
     if found.checkpoint is not None:
-        restored = _restored(fresh(shapes.study, description), found.checkpoint, past, shapes.arrivals)
+        restored = _restored(description, found.checkpoint, past, shapes)
         if restored is not None:
             (learner, made), closed = restored, found.checkpoint.closed
     waiting = np.ones(len(past.decisions), bool)
@@ -184,6 +186,20 @@ def tell(learner: Learner, shapes: Shapes, number: int, payoff: float) -> None:
         raise shapes.wrong(number, str(error)) from error
 
 
+@contextmanager
+def going_on(study: str) -> Iterator[None]:
+    """What a learner raises in here, it raises because of settings or a history with which nobody can compute."""
+    try:
+        yield
+    except RandomistError:
+        raise
+    except (*changes.UNREADABLE, MemoryError) as error:
+        raise StudyDataError(
+            f"the learner of study {study!r} cannot go on: {type(error).__name__}: {error}; look at its settings (the "
+            "row of randomist_studies) and at its payoffs, or restore a backup"
+        ) from error
+
+
 def search_text(search: dict[str, Any] | None) -> str | None:
     """What an ask left of the learner's search, as it is stored."""
     return None if search is None else _json.dumps(search)
@@ -202,16 +218,17 @@ def resume_search(learner: Learner, shapes: Shapes, number: int, text: str | Non
 # Checkpoints.
 
 
-def checkpoint_of(learner: Learner, closed: int, made: Sequence[ChangeRow] = ()) -> Checkpoint:
-    """What the learner has computed so far, after these changes of its decisions."""
+def checkpoint_of(description: str, learner: Learner, closed: int, made: Sequence[ChangeRow] = ()) -> Checkpoint:
+    """What the learner, which a study describes so, has computed so far, after these changes of its decisions."""
     caches = _json.dumps({"caches": learner.state()["caches"], "clipped": learner.clipped, "changes": len(made)})
-    return Checkpoint(closed, _digest(learner.record, made), __version__, caches)
+    unsigned = Checkpoint(closed, "", CHECKPOINT, caches)
+    return unsigned._replace(digest=_digest(description, unsigned, learner.record, made))
 
 
-def _restored(learner: Learner, checkpoint: Checkpoint, past: Past, arrivals: Indices) -> tuple[Learner, int] | None:
+def _restored(description: str, checkpoint: Checkpoint, past: Past, shapes: Shapes) -> tuple[Learner, int] | None:
     """The learner as the checkpoint has it, and how many changes that knows; None where it is not of these rows."""
-    closed = checkpoint.closed
-    if checkpoint.version != __version__ or not 0 < closed <= len(past.closings):
+    closed, learner, arrivals = checkpoint.closed, fresh(shapes.study, description), shapes.arrivals
+    if checkpoint.version != CHECKPOINT or not isinstance(closed, int) or not 0 < closed <= len(past.closings):
         return None
     numbers, payoffs = past.closings[:closed], past.payoffs[:closed]
     told = ~np.isnan(payoffs)
@@ -244,16 +261,22 @@ def _restored(learner: Learner, checkpoint: Checkpoint, past: Past, arrivals: In
     try:
         state["caches"], state["clipped"] = saved["caches"], saved["clipped"]
         restored = saved_states.load(state)
-    except (RandomistError, KeyError, TypeError):
+    except changes.UNREADABLE:
         return None
-    return (restored, len(made)) if _digest(restored.record, made) == checkpoint.digest else None
+    matches = _digest(description, checkpoint, restored.record, made) == checkpoint.digest
+    return (restored, len(made)) if matches else None
 
 
-def _digest(record: Record, made: Sequence[ChangeRow]) -> str:
-    """Of the told trials and of the changes, in order."""
-    columns = (record.decisions, record.mediators, record.payoffs)
-    parts = [np.ascontiguousarray(column).tobytes() for column in columns]
-    return hashlib.sha256(b"".join([*parts, *(_json.dumps(tuple(row)).encode() for row in made)])).hexdigest()
+def _digest(description: str, checkpoint: Checkpoint, record: Record, made: Sequence[ChangeRow]) -> str:
+    """Of all that a checkpoint holds, and of what it was computed from: the learner, told trials, changes."""
+    texts = [description, *map(str, checkpoint._replace(digest="")), *(_json.dumps(tuple(row)) for row in made)]
+    columns = [np.ascontiguousarray(column) for column in (record.decisions, record.mediators, record.payoffs)]
+    parts = [*(text.encode("utf-8", "replace") for text in texts), *(column.tobytes() for column in columns)]
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(len(part).to_bytes(8, "big"))
+        found.update(part)
+    return found.hexdigest()
 
 
 def _entries(column: np.typing.NDArray[Any]) -> list[Any]:

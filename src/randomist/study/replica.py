@@ -76,7 +76,8 @@ class Replica:
         """Keep what the learner has computed, where that is worth it."""
         closed = self.known.closed
         if self._learner is not None and closed - self.known.checkpointed >= max(CHECKPOINT, closed // 4):
-            self.storage.save(self.record.id, replay.checkpoint_of(self._learner, closed, self._changes))
+            checkpoint = replay.checkpoint_of(self.record.learner, self._learner, closed, self._changes)
+            self.storage.save(self.record.id, checkpoint)
             self.known = self.known._replace(checkpointed=closed)
 
     def _load(self) -> Learner:
