@@ -7,8 +7,10 @@ import pytest
 
 import randomist as rd
 from randomist import _json
-from randomist.errors import StateError, StudyDataError
+from randomist.errors import SchemaVersionError, StateError, StudyDataError
+from randomist.study import open_storage
 from tests.problems import CATEGORIES, GAUSSIANS, RECTANGLE
+from tests.study import fuzz
 from tests.study.helpers import edit, play
 
 TRIALS = {
@@ -129,6 +131,8 @@ def test_trials_that_are_gone(sqlite):
         ("asked = 'many'", "counters"),
         ("closed = 4", "counts 4 closed trials, and has 6"),
         ("told = 4", "counts 4 told trials"),
+        ("asked = 1000000000000000000", "trial 6 .*it is missing"),
+        ("learner = replace(learner, '\"perturbation_scale\":1.1', '\"perturbation_scale\":1e308')", "cannot go on"),
     ],
 )
 def test_a_study_that_was_changed(change, said, sqlite):
@@ -137,6 +141,38 @@ def test_a_study_that_was_changed(change, said, sqlite):
     assert edit(sqlite, f"update randomist_studies set {change}") == 1
     with pytest.raises(StudyDataError, match=said):
         rd.load_study("car", storage=sqlite).ask()
+
+
+@pytest.mark.parametrize("column", ["asked_at", "lease_until", "closed_at"])
+def test_a_moment_that_is_infinite(column, sqlite):
+    study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=sqlite)
+    play(study, 6)
+    edit(sqlite, f"update randomist_trials set {column} = 1e999 where number = 3")
+    with pytest.raises(StudyDataError, match=r"trial 3 .*its times must be finite"):
+        study.trials()
+
+
+def test_a_version_that_is_none(sqlite):
+    rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=sqlite)
+    edit(sqlite, "update randomist_schema set version = 0")
+    with pytest.raises(SchemaVersionError, match="must hold one version number"):
+        open_storage(sqlite).upgrade()
+
+
+@pytest.mark.parametrize(
+    ("how", "times"),
+    [
+        (fuzz.edit_a_cell, 60),
+        (fuzz.flip_a_bit, 40),
+        pytest.param(fuzz.edit_a_cell, 4000, marks=pytest.mark.slow),
+        pytest.param(fuzz.flip_a_bit, 300, marks=pytest.mark.slow),
+    ],
+)
+def test_whatever_is_changed_the_error_is_typed(how, times, tmp_path):
+    found, untyped = fuzz.attack(tmp_path, how, times, seed=times)
+    print(dict(found))
+    assert untyped == []
+    assert found["typed"] > 0
 
 
 def test_the_encoding_keeps_everything():

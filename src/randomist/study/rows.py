@@ -107,8 +107,8 @@ class Shapes:
     def _state(self, row: TrialRow, now: float) -> State:
         """What the row and the clock say, checked."""
         times = [row.asked_at, row.lease_until, *([] if row.closed_at is None else [row.closed_at])]
-        if not all(isinstance(moment, float | int) for moment in times):
-            raise self.wrong(row.number, f"its times must be numbers, got {times}")
+        if not all(isinstance(moment, float | int) and math.isfinite(moment) for moment in times):
+            raise self.wrong(row.number, f"its times must be finite numbers, got {times}")
         if row.state != "asked":
             self.check_closed(row, row.closing)
             return cast(State, row.state)

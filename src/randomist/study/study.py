@@ -338,7 +338,8 @@ class Study:
             while True:
                 learner, known = self._replica.synced(), self._replica.known
                 streams = self._streams.take(known.asked, n)
-                proposal = learner.propose(n, streams=[stream.key for stream in streams])
+                with replay.going_on(self.name):
+                    proposal = learner.propose(n, streams=[stream.key for stream in streams])
                 expected = None if self._streams.own else known.asked
                 request = request._replace(basis=known.closed, expected=expected)
                 try:

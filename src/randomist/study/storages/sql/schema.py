@@ -89,8 +89,8 @@ checkpoints = sa.Table(
     metadata,
     sa.Column("study", sa.Integer, sa.ForeignKey("randomist_studies.id"), primary_key=True, autoincrement=False),
     sa.Column("closed", sa.BigInteger, nullable=False),
-    sa.Column("digest", sa.String(64), nullable=False),  # of what it sums up
-    sa.Column("version", sa.String(32), nullable=False),  # of randomist
+    sa.Column("digest", sa.String(64), nullable=False),  # of what it holds and sums up
+    sa.Column("version", sa.String(32), nullable=False),  # of its format
     sa.Column("caches", sa.Text, nullable=False),  # what the learner computed from them (`_json`)
 )
 
@@ -100,7 +100,7 @@ def version_of(connection: sa.Connection) -> int | None:
     if not sa.inspect(connection).has_table(schema.name):
         return None
     versions = connection.execute(sa.select(schema.c.version)).scalars().all()
-    if len(versions) != 1 or not isinstance(versions[0], int):
+    if len(versions) != 1 or not isinstance(versions[0], int) or versions[0] < 1:
         raise SchemaVersionError(f"{schema.name} must hold one version number, got {list(versions)}; restore a backup")
     return versions[0]
 
