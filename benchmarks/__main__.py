@@ -11,6 +11,7 @@ BENCHMARKS = (
     *("long_runs", "drift"),
     *("rivals", "realist", "further", "lock_in"),
     *("logged_data", "log_intervals", "categorical", "per_decision"),
+    *("logs.protocol", "logs.troubled", "logs.models"),
 )
 
 
