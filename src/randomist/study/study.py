@@ -20,6 +20,7 @@ from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite, Space
 from randomist.study import changes, replay
 from randomist.study.checks import check_id, check_lease, check_name, check_ticket, check_worker, clean
+from randomist.study.forks import on_fork
 from randomist.study.reader import Reader
 from randomist.study.records import (
     STATES,
@@ -118,6 +119,15 @@ class Study:
         self._replica = Replica(storage, record, Shapes(record.name, began.space))
         self._streams = Streams()
         self._lock = threading.RLock()
+        on_fork(self)
+
+    def forked(self) -> None:
+        """In a forked process: where a thread of the parent was at work, its copy of the learner is half done."""
+        busy = not self._lock.acquire(blocking=False)
+        self._lock = threading.RLock()
+        if busy:
+            self._replica = Replica(self.storage, self.record, Shapes(self.name, self._reader.began))
+            self._streams = Streams()
 
     @property
     def worker(self) -> str:

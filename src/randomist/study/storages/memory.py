@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from randomist.errors import StorageError
+from randomist.study.forks import on_fork
 from randomist.study.records import (
     STATES,
     AskedRow,
@@ -83,6 +84,10 @@ class _Place:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.studies: list[_Study] = []
+        on_fork(self)
+
+    def forked(self) -> None:
+        self.lock = threading.Lock()
 
 
 _places: dict[str, _Place] = {}

@@ -11,12 +11,14 @@ import os
 import random
 import re
 import sqlite3
+import stat
 import time
 import weakref
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -24,6 +26,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from randomist.errors import StorageError
+from randomist.study.forks import Gate, on_fork
 from randomist.study.storages.base import PATIENCE
 from randomist.study.storages.sql import schema
 
@@ -44,8 +47,12 @@ class Database:
         self.name = shown(self.url)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self.patience = patience
+        self._file: tuple[int, int] | None = None  # which one it is, once it was opened
+        self._turns: set[int] = set()  # files by which threads wait for their turn, or have it
+        self._transactions = Gate()  # SQLite keeps its locks in memory, too: a child would believe that it has them
         self._start()
         self._checked = False
+        on_fork(self)
 
     def read(self, work: Callable[[sa.Connection], T], *, patience: float | None = None) -> T:
         """A transaction that changes nothing."""
@@ -64,6 +71,7 @@ class Database:
         elif self.sqlite:
             self._must_exist()
         schema.check(self.read(schema.version_of), self.name)
+        self._file = self._identity() if self.sqlite else None
         self._checked = True
 
     def upgrade(self) -> tuple[int, int]:
@@ -91,9 +99,33 @@ class Database:
     def close(self) -> None:
         self._engine.dispose()
 
+    def forked(self) -> None:
+        """In a forked process: the parent's connections are not ours."""
+        for file in self._turns:
+            os.close(file)  # the parent still has it
+        self._closing.detach()
+        self._inherited = self._engine  # not to be closed here, nor asked: a lock in it may be held for ever
+        self._turns = set()
+        self._start()
+
     def _must_exist(self) -> None:
-        if not Path(str(self.url.database)).is_file():  # SQLite would make an empty one
+        if self._identity() is None:  # SQLite would make an empty one
             raise StorageError(f"{self.name} does not exist; create a study in it first")
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Which file lies at the path."""
+        try:
+            found = os.stat(str(self.url.database))
+        except OSError:
+            return None
+        return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+    def _check_file(self) -> None:
+        """What is written to a file that was removed is lost: SQLite would go on without a word."""
+        if self._file not in (None, self._identity()):
+            raise StorageError(
+                f"{self.name} was removed or replaced while it was in use; put it back, or load the study again"
+            )
 
     def _create(self, connection: sa.Connection) -> None:
         self._take_turn(connection)
@@ -124,18 +156,17 @@ class Database:
 
     @contextlib.contextmanager
     def _begin(self, write: bool) -> Iterator[sa.Connection]:
-        if self._process != os.getpid():  # forked: the parent's connections are not ours
-            self._closing.detach()
-            self._engine.dispose(close=False)
-            self._start()
+        self._check_file()
         turn = self._turn() if write and self.sqlite else contextlib.nullcontext()
-        with turn, self._engine.connect() as connection:
+        gate = self._transactions.inside() if self.sqlite else contextlib.nullcontext()
+        with turn, gate, self._engine.connect() as connection:
             if not (self.sqlite or write):  # several statements that read must see one moment, as SQLite's do
                 connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
                 if self.sqlite:
                     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
                 yield connection
+                self._check_file()
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
@@ -151,6 +182,7 @@ class Database:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise StorageError(f"{self.name} refused: unable to open {path}: {error.strerror}") from error
+        self._turns.add(file)
         try:
             while True:
                 try:
@@ -165,6 +197,9 @@ class Database:
                 pause = min(1.5 * pause, 0.01)
             yield
         finally:
+            self._turns.discard(file)
+            with contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_UN)  # a process that was forked meanwhile has it too
             os.close(file)
 
     def _wait(self, error: Exception, tried: int) -> float | None:
@@ -182,21 +217,23 @@ class Database:
         return random.uniform(0.5, 1.0) * min(0.05 * 2**tried, 1.0) if lost and _operational(error) else None
 
     def _start(self) -> None:
-        self._process, self._engine = os.getpid(), self._new_engine()
+        self._engine = self._new_engine()
         self._closing = weakref.finalize(self, self._engine.dispose)
 
     def _new_engine(self) -> sa.Engine:
+        url = self.url
         options: dict[str, Any] = {"pool_size": 8, "max_overflow": 24, "pool_timeout": self.patience}
         if self.sqlite:
             options["connect_args"] = {"timeout": BUSY_MS / 1000, "check_same_thread": False}
+            url = _readable(self.url)
         else:
             options["connect_args"] = {"connect_timeout": 10}
         try:
-            engine = sa.create_engine(self.url, **options)
+            engine = sa.create_engine(url, **options)
         except ImportError as missing:
             raise StorageError(f"{self.name} needs psycopg ({missing}); pip install 'randomist[study]'") from missing
         if self.sqlite:
-            event.listen(engine, "connect", _set_up_sqlite)
+            event.listen(engine, "connect", _set_up_sqlite if url == self.url else _set_up_read_only)
         return engine
 
 
@@ -223,6 +260,26 @@ def shown(url: sa.URL) -> str:
     """A URL for messages, without a password, wherever it was given."""
     safe = url.set(query={name: value for name, value in url.query.items() if name in SHOWN})
     return re.sub(r"^(\w+)\+\w+", r"\1", safe.render_as_string(hide_password=True))
+
+
+def _readable(url: sa.URL) -> sa.URL:
+    """The URL under which SQLite can read a file that must not be written, or lies where nothing can be written.
+
+    With its log beside it SQLite needs to write there, or the log's index must be there too; without a log the file is
+    complete by itself, and nobody changes it.
+    """
+    path = Path(str(url.database))
+    if not path.is_file() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        return url
+    log = Path(f"{path}-wal")
+    alone = not log.is_file() or log.stat().st_size == 0
+    options = {"mode": "ro", "uri": "true"} | ({"immutable": "1"} if alone else {})
+    return url.set(database=f"file:{quote(str(path))}", query=options)
+
+
+def _set_up_read_only(connection: sqlite3.Connection, _: Any) -> None:
+    connection.isolation_level = None
+    connection.execute("PRAGMA cache_size=-512")
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
