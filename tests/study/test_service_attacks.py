@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
+import threading
 import time
 
 import pytest
@@ -82,3 +84,87 @@ def test_a_body_that_ends_early_is_no_failure_of_the_service(sqlite):
         assert found is not None
         assert found[1] == "499"
         assert 'status="500"' not in text
+
+
+def is_closed(peer: socket.socket) -> bool:
+    peer.settimeout(10)
+    try:
+        return peer.recv(65536) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_idle_connections_keep_nobody_out(sqlite):
+    with serving(sqlite, header_timeout=2.0) as service:
+        idle = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(600)]
+        assert service.request("GET", "/healthz", token=None)[0] == 200
+        assert service.request("GET", STUDIES, token=READ)[0] == 200
+        assert all(map(is_closed, idle))
+        for peer in idle:
+            peer.close()
+
+
+def test_slow_heads_and_bodies_are_not_waited_for(sqlite):
+    head = f"POST {STUDIES} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\nContent-Length: 500\r\n"
+    with serving(sqlite, header_timeout=0.6, body_timeout=0.3, idle_timeout=1.0) as service:
+        with socket.create_connection(("127.0.0.1", service.port)) as slow:
+            for byte in head[:20]:  # a byte now and then does not help
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    slow.sendall(byte.encode())
+                time.sleep(0.05)
+            assert is_closed(slow)
+        assert status_of(raw(service, f'{head}\r\n{{"name":')) == 408
+        with socket.create_connection(("127.0.0.1", service.port)) as peer:
+            peer.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert status_of(peer.recv(65536)) == 200
+            assert is_closed(peer), "after a request, too"
+
+
+def test_so_many_requests_at_once(sqlite):
+    with serving(sqlite, requests=3) as service:
+        begun = f"POST {STUDIES} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\nContent-Length: 5\r\n\r\n"
+        slow = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(3)]
+        for peer in slow:
+            peer.sendall(begun.encode())
+        time.sleep(0.3)
+        refused = service.request("GET", STUDIES, token=READ)
+        assert (refused[0], refused[1]["error"], refused[2]["retry-after"]) == (503, "BusyError", "1")
+        assert service.request("GET", "/healthz", token=None)[0] == 200
+        for peer in slow:
+            peer.close()
+
+
+def test_one_query_serves_all_who_watch(sqlite, monkeypatch):
+    rd.create_study("car", rd.UCB1(GAUSSIANS, seed=0), storage=sqlite)
+    with serving(sqlite, watchers=30) as service:
+        shared, asked = service.app.state.counters, []
+        monkeypatch.setattr(shared, "_ask", lambda real=shared._ask: asked.append(1) or real())
+        head = f"GET {STUDIES}/car/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {READ}\r\n\r\n"
+        watchers = [socket.create_connection(("127.0.0.1", service.port), timeout=10) for _ in range(30)]
+        for peer in watchers:
+            peer.sendall(head.encode())
+        assert all(b"200 OK" in peer.recv(65536) for peer in watchers)
+        asked.clear()
+        started = time.monotonic()
+        time.sleep(1.0)
+        assert 1 <= len(asked) <= 4 * (time.monotonic() - started) + 2
+        assert status_of(raw(service, head)) == 503, "one watcher too many"
+        assert status_of(raw(service, head.replace("car", "bus"))) == 404
+        for peer in watchers:
+            peer.close()
+
+
+def test_health_is_said_while_watchers_wait_for_a_database_that_is_away(sqlite, monkeypatch):
+    rd.create_study("car", rd.UCB1(GAUSSIANS, seed=0), storage=sqlite)
+    with serving(sqlite) as service:
+        there = threading.Event()
+        monkeypatch.setattr(service.app.state.counters, "_ask", lambda: there.wait(20) and {})
+        head = f"GET {STUDIES}/car/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {READ}\r\n\r\n"
+        watchers = [socket.create_connection(("127.0.0.1", service.port), timeout=10) for _ in range(60)]
+        for peer in watchers:
+            peer.sendall(head.encode())
+        assert service.request("GET", "/healthz", token=None)[0] == 200
+        assert service.request("POST", f"{STUDIES}/car/ask", {}, WORK)[0] == 200
+        for peer in watchers:
+            peer.close()
+        there.set()

@@ -272,6 +272,11 @@ def serve(
     rate: Annotated[float, typer.Option(min=0.1, help="Requests per second of one token.")] = 500.0,
     body: Annotated[int, typer.Option(min=256, help="Bytes of a request at most.")] = 65_536,
     guesses: Annotated[float, typer.Option(min=1, help="Wrong tokens of one address in a minute at most.")] = 60.0,
+    requests: Annotated[int, typer.Option(min=1, help="Requests under way at once.")] = 512,
+    watchers: Annotated[int, typer.Option(min=0, help="How many of them may watch.")] = 256,
+    header_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for the head of a request.")] = 10.0,
+    body_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for its body.")] = 20.0,
+    idle_timeout: Annotated[float, typer.Option(min=1, help="Seconds between requests of a connection.")] = 30.0,
     trusted_proxy: Annotated[
         list[str] | None, typer.Option(help="An address or network whose X-Forwarded-For is believed.")
     ] = None,
@@ -303,7 +308,10 @@ def serve(
         for token, scope in made.items():
             err.print(f"token for {scope}: {token}", markup=False, soft_wrap=True)
         known = Tokens(made, public_read=public_read)
-    service = create_app(storage, known, limits=Limits(body=body, rate=rate, burst=2 * rate, guesses=guesses))
+    limits = Limits(
+        body, rate, 2 * rate, guesses, requests, watchers, header_timeout, body_timeout, idle_timeout
+    )  # fmt: skip
+    service = create_app(storage, known, limits=limits)
     server = make_server(service, host=host, port=port, trusted_proxies=trusted_proxy or ())
     err.print(f"dashboard: http://{host}:{port}/", markup=False)
     server.run()

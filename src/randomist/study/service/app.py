@@ -32,10 +32,13 @@ from randomist.study.service.guards import GuardAnswers
 from randomist.study.service.limits import LimitRequests, Limits
 from randomist.study.service.metrics import MeasureRequests, Metrics
 from randomist.study.service.models import Problem
+from randomist.study.service.shared import Shared
 from randomist.study.storages import Storage, open_storage
 from randomist.study.study import Study, load_study
 
 MOST_STUDIES = 64  # that are held in memory
+HEALTH = 0.25  # seconds for which it is known whether the database is there
+POLL = 0.25  # seconds between looks at the counters, for all who watch
 STATUSES: dict[type[Exception], int] = {
     UnknownStudyError: 404,
     UnknownTrialError: 404,
@@ -52,11 +55,12 @@ WORDS = {
     403: "The token's scope does not allow this.",
     404: "No such study or trial.",
     405: "No such method here.",
+    408: "The body did not come in time.",
     409: "Not in this state: a trial that is closed, a name that is taken, nothing told yet, a box that is none.",
     413: "The body is too large.",
     422: "The request does not say what it must.",
     429: "Too many requests.",
-    503: "The database is away.",
+    503: "The database is away, or too many requests are under way.",
 }
 _bearer = HTTPBearer(auto_error=False, description="A token of the service: scope read, work or admin.")
 _CREDENTIALS = Depends(_bearer)
@@ -64,9 +68,8 @@ _CREDENTIALS = Depends(_bearer)
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What an endpoint may answer beside success."""
-    return {
-        status: {"model": Problem, "description": WORDS[status]} for status in (401, 403, 413, 422, 429, 503, *statuses)
-    }
+    every = (401, 403, 408, 413, 422, 429, 503)
+    return {status: {"model": Problem, "description": WORDS[status]} for status in (*every, *statuses)}
 
 
 def needs(scope: Scope) -> Any:
@@ -120,12 +123,16 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     )
     metrics = Metrics()
     app.state.tokens, app.state.metrics, app.state.stopping = tokens, metrics, threading.Event()
+    app.state.limits = limits = limits or Limits()
     app.state.studies = Studies(open_storage(storage))
     app.state.studies.storage.prepare()
+    app.state.health = Shared(app.state.studies.storage.ping, HEALTH)
+    app.state.counters = Shared(app.state.studies.storage.totals, POLL)
+    app.state.watchers = 0
     app.include_router(routes.router, prefix="/api/v1")
     app.include_router(routes.machines)
     app.include_router(pages.router)
-    app.add_middleware(LimitRequests, limits=limits or Limits(), tokens=tokens)
+    app.add_middleware(LimitRequests, limits=limits, tokens=tokens)
     app.add_middleware(MeasureRequests, metrics=metrics)
     app.add_middleware(GuardAnswers)
     app.add_exception_handler(RandomistError, _refused)

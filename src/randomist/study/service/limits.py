@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -17,14 +18,17 @@ MOST_CLIENTS = 4096  # whose rates are remembered
 
 @dataclass(frozen=True)
 class Limits:
-    """Bytes of a request's body; requests per second of one token or address, and how many of them at once; how many
-    requests with a wrong token an address may send in a minute.
-    """
+    """What the service puts up with. Times are in seconds."""
 
-    body: int = 65_536
-    rate: float = 500.0
-    burst: float = 1000.0
-    guesses: float = 60.0
+    body: int = 65_536  # bytes of a request's body
+    rate: float = 500.0  # requests per second of one token, or of one address without
+    burst: float = 1000.0  # and how many of them at once
+    guesses: float = 60.0  # requests with a wrong token in a minute, of one address
+    requests: int = 512  # under way at once; those who watch are among them
+    watchers: int = 256  # those who watch
+    header_timeout: float = 10.0  # until a request's head is there
+    body_timeout: float = 20.0  # until its body is there
+    idle_timeout: float = 30.0  # between two requests of one connection
 
 
 class Allowances:
@@ -52,10 +56,11 @@ class Allowances:
 
 
 class LimitRequests:
-    """Finds out who asks, for everything behind it (`scope["state"]["holder"]`), and answers 413 and 429 by itself."""
+    """Finds out who asks, for everything behind it (`scope["state"]["holder"]`), and refuses what is too much."""
 
     def __init__(self, app: ASGIApp, limits: Limits, tokens: Tokens) -> None:
         self.app, self.limits, self.tokens = app, limits, tokens
+        self._open = 0
         self._requests = Allowances(limits.rate, limits.burst)
         self._guesses = Allowances(limits.guesses / 60, limits.guesses)
         self._welcome: OrderedDict[tuple[str, str], None] = OrderedDict()  # addresses with the tokens that they have
@@ -69,23 +74,40 @@ class LimitRequests:
         holder = self.tokens.holder(given)
         scope.setdefault("state", {})["holder"] = holder
         address = (scope.get("client") or ("?", 0))[0]
-        if scope["path"] != "/healthz" and (wait := self._wait(holder, given is not None, address)) > 0:
+        free = scope["path"] == "/healthz"
+        if not free and self._open >= self.limits.requests:
+            await _answer(send, 503, "BusyError", f"{self._open} requests are under way; try again", 1)
+            return
+        if not free and (wait := self._wait(holder, given is not None, address)) > 0:
             await _answer(send, 429, "RateError", f"too many requests; try again in {wait:.2f} s", int(wait) + 1)
             return
         announced = headers.get("content-length", "0")
         if not announced.isdecimal() or int(announced) > self.limits.body:
             await self._too_large(send)
             return
+        self._open += not free
+        try:
+            await self._serve(scope, receive, send)
+        finally:
+            self._open -= not free
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """No endpoint takes a stream, so the whole body is here before anything looks at it."""
         body, more = bytearray(), True
-        while more:  # no endpoint takes a stream, so the whole body is here before anything looks at it
-            message = await receive()
-            if message["type"] != "http.request":
-                return
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) > self.limits.body:
-                await self._too_large(send)
-                return
+        with anyio.move_on_after(self.limits.body_timeout) as patience:
+            while more and len(body) <= self.limits.body:
+                message = await receive()
+                if message["type"] != "http.request":
+                    return
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+        if patience.cancelled_caught:
+            limit = f"a request's body must be there within {self.limits.body_timeout:g} s"
+            await _answer(send, 408, "SlowError", limit)
+            return
+        if len(body) > self.limits.body:
+            await self._too_large(send)
+            return
         given_back = False
 
         async def again() -> Message:
@@ -127,7 +149,7 @@ async def _answer(send: Send, status: int, error: str, message: str, retry: int 
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
     if retry is not None:
         headers.append((b"retry-after", str(retry).encode()))
-    if status == 413:
+    if status in (408, 413):
         headers.append((b"connection", b"close"))  # the rest of the body is not read
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": content})

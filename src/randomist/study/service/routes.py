@@ -11,11 +11,10 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.concurrency import run_in_threadpool
 
 from randomist import __version__
 from randomist._json import for_json
-from randomist.errors import RandomistError, ShapeError, StorageError
+from randomist.errors import RandomistError, ServiceError, ShapeError, StorageError
 from randomist.histories.estimates import Estimates
 from randomist.study.checks import NAME
 from randomist.study.dashboard.data import snapshot
@@ -23,14 +22,14 @@ from randomist.study.describe import learner_from, member_from
 from randomist.study.export import FORMATS, Format, lines
 from randomist.study.records import STATES, State
 from randomist.study.service import models
-from randomist.study.service.app import Studies, needs, problems
+from randomist.study.service.app import POLL, Studies, needs, problems
 from randomist.study.service.auth import Holder
+from randomist.study.storages.base import no_study
 from randomist.study.study import Study, create_study
 
 router = APIRouter()
 machines = APIRouter()
 PAGE = 1000  # trials of a page at most
-POLL = 0.25  # seconds between looks at a study's counters, for those who watch it
 BEAT = 15.0  # seconds between signs of life
 
 Name = Annotated[str, Path(pattern=NAME, examples=["car"])]
@@ -56,10 +55,10 @@ def _caller(request: Request) -> str:
     response_model=models.Health,
     responses={503: {"model": models.Health, "description": "The database is away."}},
 )
-def healthz(request: Request) -> Any:
+async def healthz(request: Request) -> Any:
     """Whether the service and its database are there; needs no token."""
     try:
-        _studies(request).storage.ping()
+        await request.app.state.health.get()
     except StorageError:
         return JSONResponse({"status": "away", "version": __version__}, 503)
     return {"status": "ok", "version": __version__}
@@ -256,26 +255,32 @@ async def events(
     request: Request, name: Name, most: Annotated[int | None, Query(ge=1, le=1000)] = None
 ) -> StreamingResponse:
     """An event `change` with the counters whenever they change; it ends after `most` events if that is given."""
-    study = await run_in_threadpool(_study, request, name)
-    return StreamingResponse(_changes(request, study, most), media_type="text/event-stream")
+    state = request.app.state
+    if name not in (found := await state.counters.get()):
+        raise no_study(name, state.studies.storage.name, list(found))
+    if state.watchers >= state.limits.watchers:
+        raise ServiceError(f"{state.watchers} watch already; try again later", 503)
+    return StreamingResponse(_changes(request, name, most), media_type="text/event-stream")
 
 
-async def _changes(request: Request, study: Study, most: int | None) -> AsyncIterator[str]:
-    last: Any = None
-    sent, beat = 0, time.monotonic()
-    while not request.app.state.stopping.is_set() and (most is None or sent < most):
-        try:
-            now = (await run_in_threadpool(lambda: study.counters))._replace(checkpointed=0)
-        except RandomistError:
-            return  # the watcher comes back
-        if now != last:
-            last, beat, sent = now, time.monotonic(), sent + 1
-            counters = {"asked": now.asked, "told": now.told, "failed": now.closed - now.told}
-            yield f"event: change\ndata: {json.dumps(counters)}\n\n"
-        elif time.monotonic() - beat > BEAT:
-            beat = time.monotonic()
-            yield ": still here\n\n"
-        await asyncio.sleep(POLL)
+async def _changes(request: Request, name: str, most: int | None) -> AsyncIterator[str]:
+    state, last, sent, beat = request.app.state, None, 0, time.monotonic()
+    state.watchers += 1
+    try:
+        while not state.stopping.is_set() and (most is None or sent < most):
+            now = (await state.counters.get())[name]._replace(checkpointed=0)
+            if now != last:
+                last, beat, sent = now, time.monotonic(), sent + 1
+                counters = {"asked": now.asked, "told": now.told, "failed": now.closed - now.told}
+                yield f"event: change\ndata: {json.dumps(counters)}\n\n"
+            elif time.monotonic() - beat > BEAT:
+                beat = time.monotonic()
+                yield ": still here\n\n"
+            await asyncio.sleep(POLL)
+    except (RandomistError, KeyError):
+        return  # the watcher comes back
+    finally:
+        state.watchers -= 1
 
 
 def _info(study: Study) -> dict[str, Any]:

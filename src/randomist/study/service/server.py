@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
+
+from randomist.study.service.connections import patient
+from randomist.study.service.limits import Limits
 
 HOST, PORT = "127.0.0.1", 8431
 GRACE = 10  # seconds for requests that are under way when the service is told to stop
@@ -30,13 +34,14 @@ def make_server(
     """The server of an application. From `trusted_proxies` (addresses or networks), and from nobody else,
     X-Forwarded-For is believed: it says whose requests are counted, and under which name they ask.
     """
+    limits: Limits = app.state.limits
     config = uvicorn.Config(
         app,
+        http=patient(limits.header_timeout),
         host=host,
         port=port,
         timeout_graceful_shutdown=GRACE,
-        timeout_keep_alive=30,
-        limit_concurrency=512,
+        timeout_keep_alive=math.ceil(limits.idle_timeout),
         server_header=False,
         proxy_headers=bool(trusted_proxies),
         forwarded_allow_ips=list(trusted_proxies),
