@@ -11,7 +11,7 @@ import time
 import pytest
 
 import randomist as rd
-from tests.problems import GAUSSIANS
+from tests.problems import GAUSSIANS, RECTANGLE
 from tests.study.serving import ADMIN, READ, WORK, Service, serving
 
 pytestmark = pytest.mark.xdist_group("service")
@@ -168,3 +168,59 @@ def test_health_is_said_while_watchers_wait_for_a_database_that_is_away(sqlite, 
         for peer in watchers:
             peer.close()
         there.set()
+
+
+def test_reads_hold_no_lock_and_no_thread_that_an_ask_needs(sqlite, monkeypatch):
+    rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=sqlite)
+    with serving(sqlite, rate=1e6, burst=1e6) as service:
+        begun, done, real = threading.Event(), threading.Event(), rd.Study.estimates
+
+        def slowly(study):
+            return study.look(lambda *_: (begun.set(), done.wait(20), real(study))[-1])
+
+        monkeypatch.setattr(rd.Study, "estimates", slowly)
+        answers = []
+        readers = [
+            threading.Thread(target=lambda: answers.append(service.request("GET", f"{STUDIES}/car/estimates")[0]))
+            for _ in range(45)
+        ]
+        for reader in readers:
+            reader.start()
+        assert begun.wait(20)
+        trial = service.request("POST", f"{STUDIES}/car/ask", {}, WORK)[1]["trials"][0]["id"]
+        assert service.request("POST", f"{STUDIES}/car/trials/{trial}/tell", {"payoff": 0.5}, WORK)[0] == 200
+        assert service.request("GET", "/healthz", token=None)[0] == 200
+        assert answers == []
+        done.set()
+        for reader in readers:
+            reader.join()
+        assert answers == [200] * 45
+
+
+def test_reads_are_computed_again_when_something_happened(sqlite, monkeypatch):
+    study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=sqlite)
+    box = rd.create_study("box", rd.PGPE(RECTANGLE, seed=0), storage=sqlite)
+    for one in (study, box):
+        one.tell(one.ask(), 0.5)
+    computed = []
+    real = rd.Study.look
+    monkeypatch.setattr(rd.Study, "look", lambda *a: computed.append(a[0].name) or real(*a))
+    with serving(sqlite) as service:
+        asks = [("GET", "car/estimates", None), ("GET", "car/recommendation", None), ("GET", "car/dashboard", None),
+                ("POST", "box/estimates", {"decisions": [[0.0, 3.0]]})]  # fmt: skip
+
+        def look():
+            computed.clear()
+            answers = [service.request(method, f"{STUDIES}/{path}", body, READ)[1] for method, path, body in asks]
+            return answers, sorted(computed)
+
+        first, work = look()
+        assert work == ["box", "car", "car", "car"]
+        assert look() == (first, [])
+        study.tell(study.ask(), 1.0)
+        second, work = look()
+        assert work == ["car", "car", "car"]
+        assert second[0]["plays"] != first[0]["plays"]
+        assert second[1]["told"] == 2
+        other = service.request("POST", f"{STUDIES}/box/estimates", {"decisions": [[0.5, 3.0]]}, READ)[1]
+        assert other != second[3]

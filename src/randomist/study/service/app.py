@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from typing import Any
 
 from fastapi import Depends, FastAPI, Request
@@ -33,10 +32,9 @@ from randomist.study.service.limits import LimitRequests, Limits
 from randomist.study.service.metrics import MeasureRequests, Metrics
 from randomist.study.service.models import Problem
 from randomist.study.service.shared import Shared
+from randomist.study.service.studies import Reads, Studies
 from randomist.study.storages import Storage, open_storage
-from randomist.study.study import Study, load_study
 
-MOST_STUDIES = 64  # that are held in memory
 HEALTH = 0.25  # seconds for which it is known whether the database is there
 POLL = 0.25  # seconds between looks at the counters, for all who watch
 STATUSES: dict[type[Exception], int] = {
@@ -86,30 +84,6 @@ def needs(scope: Scope) -> Any:
     return Depends(check)
 
 
-class Studies:
-    """The studies in memory: those used last, each once."""
-
-    def __init__(self, storage: Storage) -> None:
-        self.storage = storage
-        self._lock = threading.Lock()
-        self._open: OrderedDict[str, Study] = OrderedDict()
-
-    def get(self, name: str) -> Study:
-        with self._lock:
-            study = self._open.get(name)
-            if study is not None:
-                self._open.move_to_end(name)
-                return study
-        return self.keep(load_study(name, storage=self.storage))
-
-    def keep(self, study: Study) -> Study:
-        with self._lock:
-            study = self._open.setdefault(study.name, study)
-            while len(self._open) > MOST_STUDIES:
-                self._open.popitem(last=False)
-            return study
-
-
 def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None = None) -> FastAPI:
     """The service over one database."""
     from randomist.study.service import pages, routes
@@ -129,6 +103,7 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     app.state.health = Shared(app.state.studies.storage.ping, HEALTH)
     app.state.counters = Shared(app.state.studies.storage.totals, POLL)
     app.state.watchers = 0
+    app.state.reads = Reads(app.state.studies.storage)
     app.include_router(routes.router, prefix="/api/v1")
     app.include_router(routes.machines)
     app.include_router(pages.router)

@@ -22,8 +22,9 @@ from randomist.study.describe import learner_from, member_from
 from randomist.study.export import FORMATS, Format, lines
 from randomist.study.records import STATES, State
 from randomist.study.service import models
-from randomist.study.service.app import POLL, Studies, needs, problems
+from randomist.study.service.app import POLL, needs, problems
 from randomist.study.service.auth import Holder
+from randomist.study.service.studies import Reads, Studies
 from randomist.study.storages.base import no_study
 from randomist.study.study import Study, create_study
 
@@ -31,6 +32,7 @@ router = APIRouter()
 machines = APIRouter()
 PAGE = 1000  # trials of a page at most
 BEAT = 15.0  # seconds between signs of life
+DASHBOARD = 5.0  # seconds for which one is kept where nothing happens: leases end all the same
 
 Name = Annotated[str, Path(pattern=NAME, examples=["car"])]
 Number = Annotated[int, Path(ge=0, lt=2**62, examples=[0])]
@@ -44,6 +46,11 @@ def _studies(request: Request) -> Studies:
 
 def _study(request: Request, name: str) -> Study:
     return _studies(request).get(name)
+
+
+def _reads(request: Request) -> Reads:
+    reads: Reads = request.app.state.reads
+    return reads
 
 
 def _caller(request: Request) -> str:
@@ -143,9 +150,9 @@ def fail(request: Request, name: Name, number: Number, body: models.Fail) -> Any
 @router.get(
     "/studies/{name}/decisions", response_model=models.DecisionList, responses=problems(404, 409), dependencies=[READ]
 )
-def decisions(request: Request, name: Name) -> Any:
+async def decisions(request: Request, name: Name) -> Any:
     """The decisions of a finite set, with those that were added and retired."""
-    return {"decisions": _decisions(_study(request, name))}
+    return {"decisions": await _reads(request).get(name, "decisions", _decisions)}
 
 
 @router.post(
@@ -180,22 +187,22 @@ def retire(request: Request, name: Name, body: models.Retire) -> Any:
 @router.get(
     "/studies/{name}/estimates", response_model=models.EstimateList, responses=problems(404, 409), dependencies=[READ]
 )
-def estimates(request: Request, name: Name) -> Any:
+async def estimates(request: Request, name: Name) -> Any:
     """What the history says about every decision of a finite set; values and widths are in the payoffs' units."""
-    return _estimates(_study(request, name).estimates())
+    return await _reads(request).get(name, "estimates", lambda study: _estimates(study.estimates()))
 
 
 @router.post(
     "/studies/{name}/estimates", response_model=models.EstimateList, responses=problems(404, 409), dependencies=[READ]
 )
-def estimate(request: Request, name: Name, body: models.Decisions) -> Any:
+async def estimate(request: Request, name: Name, body: models.Decisions) -> Any:
     """What the history says about any decisions of a box."""
-    study = _study(request, name)
     try:
         decisions = np.array(body.decisions, float)
     except ValueError:
         raise ShapeError("decisions must all have the same length") from None
-    return _estimates(study.estimate(decisions))
+    question = f"estimate {body.model_dump_json()}"
+    return await _reads(request).get(name, question, lambda study: _estimates(study.estimate(decisions)))
 
 
 @router.get(
@@ -204,10 +211,13 @@ def estimate(request: Request, name: Name, body: models.Decisions) -> Any:
     responses=problems(404, 409),
     dependencies=[READ],
 )
-def recommendation(request: Request, name: Name) -> Any:
+async def recommendation(request: Request, name: Name) -> Any:
     """The decision with the best estimated value."""
-    study = _study(request, name)
-    return {"decision": for_json(study.recommend()), "told": study.told}
+
+    def best(study: Study) -> Any:
+        return {"decision": for_json(study.recommend()), "told": study.told}
+
+    return await _reads(request).get(name, "recommendation", best)
 
 
 @router.get("/studies/{name}/trials", response_model=models.Trials, responses=problems(404), dependencies=[READ])
@@ -237,12 +247,14 @@ def export(request: Request, name: Name, format: Format = "jsonl") -> StreamingR
 
 
 @router.get("/studies/{name}/dashboard", response_model=models.Snapshot, responses=problems(404), dependencies=[READ])
-def dashboard(
+async def dashboard(
     request: Request, name: Name, dimensions: Annotated[str, Query(pattern=r"^\d{1,3},\d{1,3}$")] = "0,1"
 ) -> Any:
     """What the dashboard draws."""
     i, j = map(int, dimensions.split(","))
-    return JSONResponse(snapshot(_study(request, name), (i, j)))
+    reads = _reads(request)
+    shown = await reads.get(name, f"dashboard {i},{j}", lambda study: snapshot(study, (i, j)), DASHBOARD)
+    return JSONResponse(shown)
 
 
 @router.get(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import anyio
@@ -22,7 +24,7 @@ class Shared(Generic[T]):
 
     def __init__(self, ask: Callable[[], T], seconds: float) -> None:
         self._ask, self._seconds = ask, seconds
-        self._turn, self._thread = anyio.Lock(), anyio.CapacityLimiter(1)
+        self._turn = asyncio.Lock()
         self._asked_at = -float("inf")
         self._said: T | RandomistError = RandomistError("nothing was asked yet")
 
@@ -34,6 +36,10 @@ class Shared(Generic[T]):
         if isinstance(self._said, RandomistError):
             raise self._said
         return self._said
+
+    @cached_property
+    def _thread(self) -> anyio.CapacityLimiter:
+        return anyio.CapacityLimiter(1)
 
     def _answer(self) -> T | RandomistError:
         try:
