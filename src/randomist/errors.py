@@ -61,6 +61,10 @@ class TaskError(RandomistError, ValueError):
     """An unknown task, or one that does not fit the learner."""
 
 
+class SavedRunError(RandomistError, ValueError):
+    """A file with which a run cannot go on: it is of another run, in use, damaged, or something else."""
+
+
 class NoDataError(RandomistError, ValueError):
     """A question that needs at least one told payoff."""
 

@@ -189,7 +189,7 @@ def settings(learner):
 def test_optimize_and_a_study_of_the_same_task_make_the_same_learner(name, tmp_path, monkeypatch):
     """0.1.0 gave Auto the range "running" in `rd.optimize`, and (-5, 95) with clipping in `study create --task`."""
     made = []
-    monkeypatch.setattr(rd.simulation, "make", lambda *args, **kw: made.append(rd.make(*args, **kw)) or made[-1])
+    monkeypatch.setattr(rd.simulation.loop, "make", lambda *args, **kw: made.append(rd.make(*args, **kw)) or made[-1])
     rd.optimize("mountain-car", name, rounds=1)
     storage = f"sqlite:///{tmp_path / 'studies.db'}"
     create = ["study", "create", "car", "--task", "mountain-car", "--learner", name, "--storage", storage]

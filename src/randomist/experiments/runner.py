@@ -11,7 +11,7 @@ from typing import Any, Literal
 from randomist.errors import ParameterError
 from randomist.experiments.specs import Cell
 from randomist.experiments.store import Store
-from randomist.simulation import Run, optimize
+from randomist.simulation import Run, run_one
 
 Engine = Literal["loky", "ray", "dask"]
 ATTEMPTS = 4  # at a list of runs on a cluster
@@ -76,7 +76,7 @@ def run_cell(cell: Cell) -> tuple[Cell, Run | str, float]:
     """One run, anywhere: its outcome, or the reason why there is none."""
     start = time.perf_counter()
     try:
-        run = optimize(cell.task.make(), cell.learner.name, cell.rounds, cell.seed, **cell.learner.settings)
+        run = run_one(cell.task.make(), cell.learner.name, cell.rounds, cell.seed, cell.learner.settings)
     except Exception as error:  # the run failed, not the experiment: it is listed and makes the exit code non-zero
         return cell, f"{type(error).__name__}: {error}", time.perf_counter() - start
     if len(run.payoffs) < cell.rounds:  # a shorter curve is not comparable with the others

@@ -1,0 +1,254 @@
+"""One run: a learner on a task or on a plain function."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, nullcontext
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from randomist import __version__, _json
+from randomist._checks import choice, number, payoff_range, whole_number
+from randomist._types import Indices
+from randomist.errors import NoDataError, ParameterError, TaskError
+from randomist.learners.registry import LearnerLike, find, make, takes
+from randomist.simulation.calls import TASK_STREAM, Calls, Catch, Here, callable_of, checked_catch
+from randomist.simulation.endings import sureness, when_settled, when_sure
+from randomist.simulation.journal import Journal
+from randomist.simulation.rounds import Outcome, Rounds
+from randomist.simulation.run import Run
+from randomist.tasks.base import Task
+from randomist.tasks.base import task as find_task
+from randomist.tasks.function import FunctionTask, function_space, is_function
+
+if TYPE_CHECKING:
+    from randomist.learners.base import Learner
+    from randomist.parameters import Parameters
+    from randomist.spaces import Space
+
+Problem: TypeAlias = str | Task | Callable[..., Any]
+FORMAT = 1  # of the file of a run
+SEED_BITS = 63
+
+
+def optimize(
+    task: Problem,
+    learner: LearnerLike | None = None,
+    rounds: int = 100,
+    seed: int | None = 0,
+    *,
+    parameters: Parameters | Mapping[str, Any] | None = None,
+    low: Any = None,
+    high: Any = None,
+    space: Space | None = None,
+    direction: Literal["maximize", "minimize"] = "maximize",
+    jobs: int = 1,
+    timeout: float | None = None,
+    catch: tuple[type[Exception], ...] | None = None,
+    callbacks: Sequence[Callable[[Outcome], Any]] = (),
+    progress: Callable[[int], None] | None = None,
+    patience: int | None = None,
+    until: Literal["sure"] | None = None,
+    level: float | None = None,
+    save: str | PathLike[str] | None = None,
+    **settings: Any,
+) -> Run:
+    """Find what pays most, within `rounds` rounds: of a plain function, or of a task.
+
+    Parameters
+    ----------
+    task
+        A function that returns a number, a task, or the id of one.
+    learner
+        A class, a name (`randomist list`) or anything callable like one. By default `Auto`, or `Realist` on a finite
+        set; further `settings` go to it.
+    rounds
+        How many trials to make.
+    seed
+        What the learner draws from, and a task, in a branch of its own. None takes one from the system, which
+        `Run.seed` then names.
+    parameters
+        Of a function that is called with keyword arguments: `Parameters`, or a dict such as {"kp": (0.1, 100)}.
+    low, high
+        Of a function that is called with a number or an array: the corners of the box.
+    space
+        Where to search instead of the task's own space; a function is then called with mediators.
+    direction
+        "maximize", or "minimize" for costs. Payoffs stay as they are returned.
+    jobs
+        How many processes call the function; a free one is given the next trial at once. The order in which they finish
+        then decides what the learner knows. With 1, all happens in this process, unless there is a `timeout`.
+    timeout
+        Seconds for one call, which is made in another process: what takes longer is killed, and its trial fails.
+    catch
+        Exceptions that fail a trial instead of ending the run: by default all that a function raises, and none that a
+        task raises. What ends a run has the rounds so far as `error.run`.
+    callbacks
+        Each is called with an `Outcome` after every round; one that returns True ends the run.
+    progress
+        Called with the number of rounds done.
+    patience
+        End the run when the last so many payoffs are on average no better than as many before, by a standard error.
+    until, level
+        "sure": end a run on a finite set as soon as one decision is left that may be best, with probability `level`
+        (0.95, or what the learner has); `rounds` is then the most.
+    save
+        A file that has every ask and tell as it happens. The same call goes on with it, with more `rounds` if you like.
+    """
+    rounds, jobs = whole_number(rounds, "rounds"), whole_number(jobs, "jobs")
+    sign = 1 if choice(direction, ("maximize", "minimize"), "direction") == "maximize" else -1
+    timeout = None if timeout is None else number(timeout, "timeout", above=0)
+    problem = _problem(task, parameters, low, high, space)
+    function = problem if isinstance(problem, FunctionTask) else None
+    where = space if function is None else None  # a function's is the problem's own
+    learner = default_learner(problem if where is None else where) if learner is None else learner
+    named = {"level": level, "patience": patience} | ({"low": low, "high": high} if function is None else {})
+    ours = {name for name in ("level", "patience") if not takes(learner, name)}
+    settings |= {name: value for name, value in named.items() if value is not None and name not in ours}
+    with nullcontext() if save is None else Journal(save) as journal:
+        if seed is None:
+            saved = None if journal is None else journal.header
+            seed = secrets.randbits(SEED_BITS) if saved is None else int(saved["seed"])
+        chooser = make(learner, problem, space=where, **({"seed": seed} | _directed(settings, problem, learner, sign)))
+        sure = sureness(chooser, until, level)
+        if not getattr(chooser, "keep_record", True):
+            raise ParameterError(
+                "a run is a record: keep_record must be True here; to forget it, ask and tell the learner"
+            )
+        endings = [] if sure is None else [when_sure(sure)]
+        if patience is not None and "patience" in ours:
+            endings.append(when_settled(chooser, patience))
+        if journal is not None:
+            journal.begin(_header(problem, chooser, seed, direction))
+        here = jobs == 1 and timeout is None
+        draws = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(TASK_STREAM,))) if here else None
+        with closing(_calls(problem, seed, draws, checked_catch(catch, problem), jobs, timeout)) as calls:
+            running = Rounds(
+                *(chooser, calls, None if function is None else function.named, sign),
+                journal=journal,
+                draws=draws if function is None else None,
+                progress=progress,
+                callbacks=callbacks,
+                endings=endings,
+            )
+            try:
+                running.play(rounds)
+            except KeyboardInterrupt:
+                left = "" if save is None else f"; the same call goes on with {save}"
+                running.notes.append(f"interrupted after {running.done} of {rounds} rounds{left}")
+                return _so_far(running, problem, seed, direction, where, sure, interrupted=True)
+            except BaseException as error:
+                _attach(error, _so_far(running, problem, seed, direction, where, sure))
+                raise
+        run = _so_far(running, problem, seed, direction, where, sure)
+    if function is not None and not len(run.payoffs):
+        id_, reason = next(iter(run.failures.items()))
+        nothing = NoDataError(f"all {len(run.failures)} trials of {run.task} failed; the first, trial {id_}: {reason}")
+        _attach(nothing, run)
+        raise nothing
+    return run
+
+
+def default_learner(place: Task | Space) -> str:
+    """What the docs advise: Realist on a finite set, Auto in a box."""
+    from randomist.spaces import Finite
+
+    return "realist" if isinstance(getattr(place, "space", place), Finite) else "auto"
+
+
+def _problem(task: Any, parameters: Any, low: Any, high: Any, space: Any) -> Task:
+    """A task as it is; a plain function together with where to search it."""
+    if is_function(task):
+        return FunctionTask(task, function_space(task, parameters=parameters, low=low, high=high, space=space))
+    found = find_task(task)
+    if parameters is not None:
+        raise TaskError(f"parameters= are those of a plain function, and {found.id!r} is a task; give it a space=")
+    return found
+
+
+def _directed(settings: dict[str, Any], task: Task, learner: LearnerLike, sign: int) -> dict[str, Any]:
+    """Settings for what the learner is told: the range of payoffs, learned of a function, turned around for costs."""
+    given = dict(settings)
+    learns = getattr(find(learner) if isinstance(learner, str) else learner, "learns_range", False)
+    if "payoff_range" not in given and not learns and (sign < 0 or isinstance(task, FunctionTask)):
+        given["payoff_range"] = "running" if np.isinf(task.payoff_range).any() else task.payoff_range
+    if sign < 0:
+        if "prior" in given:
+            raise ParameterError('prior= is of payoffs that are maximized; leave it out with direction="minimize"')
+        if not isinstance(given.get("payoff_range", "running"), str):
+            lowest, highest = payoff_range(given["payoff_range"])
+            given["payoff_range"] = (-highest, -lowest)
+    return given
+
+
+def _calls(
+    task: Task, seed: int, draws: np.random.Generator | None, catch: Catch, jobs: int, timeout: float | None
+) -> Calls:
+    function, arguments = callable_of(task, seed, draws)
+    if draws is not None:
+        return Here(function, arguments, catch)
+    from randomist.simulation.workers import Workers
+
+    return Workers(function, arguments, catch, jobs, timeout)
+
+
+def _header(task: Task, learner: Learner, seed: int, direction: str) -> dict[str, Any]:
+    """What a run is: the same for a run that goes on. `rounds` and `jobs` may change."""
+    named = task.named if isinstance(task, FunctionTask) else None
+    state = learner.state()
+    text = _json.dumps([state["space"], state["settings"]])
+    return {
+        "version": __version__,
+        "format": FORMAT,
+        "task": task.id,
+        "parameters": None if named is None else named.describe(),
+        "learner": state["learner"],
+        "direction": direction,
+        "seed": seed,
+        "space and settings": hashlib.sha256(text.encode()).hexdigest()[:16],
+    }
+
+
+def _attach(error: BaseException, run: Run) -> None:
+    """Nothing is lost: the error carries what was told."""
+    error.run = run  # type: ignore[attr-defined]
+    error.add_note(f"the run so far is error.run: {len(run.payoffs)} rounds told, {len(run.failures)} failed")
+
+
+def _so_far(
+    running: Rounds,
+    task: Task,
+    seed: int,
+    direction: Literal["maximize", "minimize"],
+    space: Space | None,
+    sure: Callable[[], Indices] | None,
+    interrupted: bool = False,
+) -> Run:
+    learner, regret = running.learner, None
+    record, maximizing = learner.record, direction == "maximize"
+    optimum = task.optimum if space is None and learner.space is task.space else None  # J(x) is known of these only
+    if optimum is not None and len(record) and maximizing:
+        regret = np.cumsum(optimum - task.expected_payoff(record.decisions))
+    return Run(
+        task=task.id,
+        learner=type(learner).__name__,
+        seed=seed,
+        decisions=record.decisions,
+        mediators=record.mediators,
+        payoffs=record.payoffs if maximizing else -record.payoffs,
+        regret=regret,
+        recommendation=learner.recommend() if learner.told else None,
+        clipped=learner.clipped,
+        failures=learner.failures,
+        surviving=None if sure is None else tuple(sure().tolist()),
+        direction=direction,
+        space=running.space,
+        ids=record.ids,
+        failed=running.failed,
+        notes=tuple(running.notes),
+        interrupted=interrupted,
+    )

@@ -1,0 +1,209 @@
+"""One round after the other: ask, call, tell; what is on disk is done again first."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from randomist._json import frozen
+from randomist.errors import PayoffError, PayoffOutOfRangeError, SavedRunError
+from randomist.simulation.calls import Answer, Calls
+from randomist.simulation.journal import Journal
+
+if TYPE_CHECKING:
+    from randomist.learners.base import Learner, Trial
+    from randomist.parameters import Parameters
+
+
+class Outcome(NamedTuple):
+    """What a callback is given after every round."""
+
+    round: int  # how many trials were told or failed so far
+    trial: Trial
+    parameters: dict[str, Any] | None  # by name, where they have names
+    payoff: float | None  # None where it failed
+    failure: str | None  # why
+
+
+class Rounds:
+    """The rounds of one run."""
+
+    def __init__(
+        self,
+        learner: Learner,
+        calls: Calls,
+        space: Parameters | None,
+        sign: int,
+        *,
+        journal: Journal | None,
+        draws: np.random.Generator | None,
+        progress: Callable[[int], None] | None,
+        callbacks: Sequence[Callable[[Outcome], Any]],
+        endings: Sequence[Callable[[int], str | None]],
+    ) -> None:
+        self.learner, self.space, self.sign = learner, space, sign
+        self.failed: dict[int, Any] = {}  # mediators
+        self.notes: list[str] = []
+        self.asked = self.done = 0
+        self._calls, self._journal, self._draws = calls, journal, draws
+        self._progress, self._callbacks, self._endings = progress, callbacks, endings
+        self._waiting: list[Trial] = []  # asked before the run was cut off, and not answered
+        self._over = False
+
+    def play(self, rounds: int) -> None:
+        """Go on until `rounds` trials were asked and answered, or something says that it is enough."""
+        if self._journal is not None:
+            self._resume(self._journal.events)
+        with Interrupts() as interrupts:
+            busy = 0
+            while True:
+                while self._calls.free and (trial := self._next(rounds)) is not None:
+                    self._calls.begin(trial)
+                    busy += 1
+                if not busy:
+                    break
+                with interrupts.allowed():
+                    answers = self._calls.finished()
+                for trial, answer in answers:
+                    busy -= 1
+                    self._close(trial, answer)
+            interrupts.raise_late()
+
+    def _next(self, rounds: int) -> Trial | None:
+        if self._waiting:
+            return self._waiting.pop(0)
+        if self._over or self.asked >= rounds:
+            return None
+        trial = self.learner.ask()
+        self.asked += 1
+        if self._journal is not None:
+            self._journal.ask(trial, self._named(trial))
+        return trial
+
+    def _close(self, trial: Trial, answer: Answer) -> None:
+        if answer.error is not None:
+            raise answer.error
+        payoff, reason = self._tell(trial, answer.payoff, answer.reason)
+        if self._journal is not None:
+            draws = None if self._draws is None else dict(self._draws.bit_generator.state)
+            self._journal.close_trial(trial, payoff, reason, draws)
+        self._count()
+        outcome = Outcome(self.done, trial, self._named(trial), payoff, reason if payoff is None else None)
+        for callback in self._callbacks:
+            if callback(outcome) is True:
+                self._end("a callback ended the run")
+        self._look()
+
+    def _tell(self, trial: Trial, payoff: float | None, reason: str) -> tuple[float | None, str]:
+        """Tell a payoff or a failure; one that no learner can compute with is a failure too."""
+        if payoff is not None:
+            try:
+                self.learner.tell(trial, self.sign * payoff)
+            except PayoffOutOfRangeError:
+                raise
+            except PayoffError as error:
+                payoff, reason = None, str(error)
+        if payoff is None:
+            self.learner.fail(trial, reason)
+            self.failed[trial.id] = trial.mediator
+        return payoff, reason
+
+    def _count(self) -> None:
+        self.done += 1
+        if self._progress is not None:
+            self._progress(self.done)
+
+    def _look(self) -> None:
+        for ending in self._endings:
+            if (why := ending(self.done)) is not None:
+                self._end(why)
+
+    def _end(self, why: str) -> None:
+        if not self._over:
+            self._over = True
+            self.notes.append(f"{why}, after {self.done} rounds")
+
+    def _named(self, trial: Trial) -> dict[str, Any] | None:
+        return None if self.space is None else self.space.named(trial.mediator)
+
+    # What is on disk.
+
+    def _resume(self, events: Sequence[dict[str, Any]]) -> None:
+        """Ask and tell again what was asked and told, in that order; then the learner is where it was."""
+        open_trials: dict[int, Trial] = {}
+        for event in events:
+            try:
+                if "ask" in event:
+                    trial = self._asked_again(event)
+                    open_trials[trial.id] = trial
+                    continue
+                payoff = event.get("payoff")
+                trial = open_trials.pop(event["fail"] if payoff is None else event["tell"])
+                self._tell(trial, payoff, event.get("reason", ""))
+            except (KeyError, TypeError, ValueError) as error:
+                raise SavedRunError(f"the file of the run does not fit: {event!r:.120} ({error!r:.120})") from error
+            if self._draws is not None:
+                self._draws.bit_generator.state = event["draws"]
+            self._count()
+        self._waiting = list(open_trials.values())
+        if self.done:
+            self._look()
+
+    def _asked_again(self, event: dict[str, Any]) -> Trial:
+        trial = self.learner.ask()
+        self.asked += 1
+        if trial.id != event["ask"]:
+            raise ValueError(f"trial {trial.id} is next")
+        if np.array_equal(trial.decision, event["decision"]) and np.array_equal(trial.mediator, event["mediator"]):
+            return trial
+        note = "the file has other trials than this version or machine asks; those of the file were taken"
+        if note not in self.notes:
+            self.notes.append(note)
+        before = trial._replace(**{key: frozen(np.asarray(event[key])) for key in ("decision", "mediator")})
+        self.learner.adopt(before)
+        return before
+
+
+class Interrupts:
+    """Ctrl-C during a call is raised at once; during anything else, so that nothing is left half done, before the next.
+
+    A second one does not wait. Other handlers than Python's own are left alone, and so are other threads.
+    """
+
+    def __init__(self) -> None:
+        self._came = self._open = False
+        self._handler: Any = None
+
+    def __enter__(self) -> Interrupts:
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._handler = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
+
+    @contextmanager
+    def allowed(self) -> Iterator[None]:
+        self._open = True
+        try:
+            self.raise_late()
+            yield
+        finally:
+            self._open = False
+
+    def raise_late(self) -> None:
+        """Raise what came while nothing could be interrupted."""
+        if self._came:
+            raise KeyboardInterrupt
+
+    def _handle(self, *_: object) -> None:
+        if self._open or self._came:
+            raise KeyboardInterrupt
+        self._came = True
