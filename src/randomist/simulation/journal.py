@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +21,6 @@ from randomist.errors import SavedRunError
 
 if TYPE_CHECKING:
     from randomist.learners.base import Trial
-
-try:
-    import fcntl
-except ImportError:  # not on this system: nothing keeps two runs from one file
-    fcntl = None  # type: ignore[assignment]
 
 
 class Journal:
@@ -35,8 +31,7 @@ class Journal:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self.path.open("a+b")
         try:
-            if fcntl is not None:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock()
             self.header, self.events = self._read()
         except BlockingIOError:
             self._file.close()
@@ -76,6 +71,12 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+
+    def _lock(self) -> None:
+        with suppress(ImportError):  # not on this system: nothing keeps two runs from one file
+            import fcntl
+
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _write(self, line: dict[str, Any], sure: bool = True) -> None:
         self._file.write(json.dumps(line, allow_nan=False).encode() + b"\n")

@@ -213,9 +213,9 @@ def _header(task: Task, learner: Learner, seed: int, direction: str) -> dict[str
     }
 
 
-def _attach(error: BaseException, run: Run) -> None:
+def _attach(error: Any, run: Run) -> None:
     """Nothing is lost: the error carries what was told."""
-    error.run = run  # type: ignore[attr-defined]
+    error.run = run
     error.add_note(f"the run so far is error.run: {len(run.payoffs)} rounds told, {len(run.failures)} failed")
 
 

@@ -40,7 +40,7 @@ def run_one(task: Problem, learner: LearnerLike | None, rounds: int, seed: int, 
     """One run of many: Ctrl-C ends them all, with the run so far on the interrupt."""
     run = optimize(task, learner, rounds, seed, **settings)
     if run.interrupted:
-        interrupt = KeyboardInterrupt()
-        interrupt.run = run  # type: ignore[attr-defined]
+        interrupt: Any = KeyboardInterrupt()
+        interrupt.run = run
         raise interrupt
     return run
