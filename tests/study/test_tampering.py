@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import numpy as np
 import pytest
 
 import randomist as rd
 from randomist import _json
-from randomist.errors import SchemaVersionError, StateError, StudyDataError
+from randomist.errors import SchemaVersionError, StateError, StorageError, StudyDataError
 from randomist.study import open_storage
 from tests.problems import CATEGORIES, GAUSSIANS, RECTANGLE
 from tests.study import fuzz
@@ -150,6 +152,16 @@ def test_a_moment_that_is_infinite(column, sqlite):
     edit(sqlite, f"update randomist_trials set {column} = 1e999 where number = 3")
     with pytest.raises(StudyDataError, match=r"trial 3 .*its times must be finite"):
         study.trials()
+
+
+def test_tables_that_are_damaged(tmp_path):
+    rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=f"sqlite:///{tmp_path}/study.db").close()
+    with sqlite3.connect(tmp_path / "study.db") as connection:
+        connection.execute("PRAGMA writable_schema=ON")
+        broken = "name = CAST(x'ff31' AS TEXT), sql = 'CREATE TABLE ('"
+        connection.execute(f"update sqlite_master set {broken} where name = 'randomist_trials'")
+    with pytest.raises(StorageError, match=r"is damaged .*restore a backup"):
+        rd.load_study("car", storage=f"sqlite:///{tmp_path}/study.db")
 
 
 def test_a_version_that_is_none(sqlite):

@@ -142,6 +142,8 @@ class Database:
             try:
                 with self._begin(write) as connection:
                     return work(connection, tried)
+            except UnicodeDecodeError as error:  # what SQLite says of damaged tables need not be text
+                raise StorageError(f"{self.name} is damaged ({_line(error)}); restore a backup") from error
             except (DBAPIError, PoolTimeoutError) as error:
                 cause = error.orig if isinstance(error, DBAPIError) else error
                 wait = self._wait(error, tried)
