@@ -72,7 +72,7 @@ def test_list_names_every_task_and_learner():
 def test_a_saved_run_can_be_played_and_filmed(tmp_path):
     done = call("run", "mountain-car", "--rounds", 12, "--save", "car.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "MCMC-RANDOMIST on mountain-car" in done.stdout
+    assert "Auto on mountain-car" in done.stdout
     played = call("play", "car.json", "--out", "car.gif", "--seed", 3, cwd=tmp_path)
     assert played.returncode == 0, played.stderr
     assert "mountain-car: payoff" in played.stdout
@@ -85,9 +85,56 @@ def test_any_gymnasium_environment_can_be_run():
     done = call("run", "gym:Pendulum-v1", "--low", "-2", "--high", "2", "--std", "0.3", "--rounds", 6, "--json")
     assert done.returncode == 0, done.stderr
     printed = json.loads(done.stdout)
-    assert printed["learner"] == "mcmc-randomist"
+    assert printed["learner"] == "auto"
     assert len(printed["recommendations"][0]) == 3
     assert call("run", "gym:Nowhere-v0", "--low", "-2", "--high", "2", "--std", "1").returncode == 1
+
+
+def test_an_environment_needs_no_more_than_its_name():
+    done = call("run", "gym:CartPole-v1", "--rounds", 6)
+    assert done.returncode == 0, done.stderr
+    assert "Auto on gym:CartPole-v1: 6 rounds" in done.stdout
+
+
+def test_the_bar_of_one_run_counts_its_rounds(monkeypatch):
+    from contextlib import contextmanager
+
+    from randomist.cli import runs
+
+    seen = []
+
+    @contextmanager
+    def bar(total, unit):
+        seen.append((total, unit))
+        yield lambda by=1: seen.append(by)
+
+    monkeypatch.setattr(runs, "progress", bar)
+    made, interrupted = runs._runs([("illustrative", "ucb1", 7, seed, {}) for seed in range(2)], 1)
+    assert len(made) == 2
+    assert not interrupted
+    assert seen[0] == (14, "rounds")
+    assert sum(seen[1:]) == 14
+
+
+def test_ctrl_c_leaves_what_there_is(monkeypatch):
+    import numpy as np
+
+    import randomist as rd
+    from randomist.cli import runs
+
+    class Long(rd.Task):
+        id, space, calls = "long", rd.Finite(rd.Gaussian([0, 1], 1.0)), 0
+
+        def payoff(self, mediators, rng):
+            self.calls += 1
+            if self.calls == 15:
+                raise KeyboardInterrupt
+            return np.zeros(len(mediators))
+
+    made, interrupted = runs._runs([(Long(), "ucb1", 10, 0, {})] * 3, 1)
+    assert interrupted
+    assert [len(run.payoffs) for run in made] == [10, 4]
+    assert made[1].notes == ("interrupted after 4 of 10 rounds",)
 
 
 def test_help_helps():

@@ -56,6 +56,14 @@ def test_a_shell_script_as_a_worker(tmp_path):
     assert call("upgrade", cwd=tmp_path, env=storage) == {"from": 2, "to": 2}
 
 
+def test_a_payoff_may_be_negative(tmp_path):
+    call("create", "car", "--space", SPACE, "--set", "payoff_range=(-20,0)", cwd=tmp_path)
+    call("ask", "car", "--batch", 2, cwd=tmp_path)
+    assert call("tell", "car", 0, "-12.5", cwd=tmp_path) == {"id": 0, "state": "told"}
+    assert call("tell", "car", "1", "-1e-3", cwd=tmp_path) == {"id": 1, "state": "told"}
+    assert call("show", "car", cwd=tmp_path)["average_payoff"] == (-12.5 - 1e-3) / 2
+
+
 def test_decisions_come_and_go(tmp_path):
     call("create", "car", "--space", SPACE, "--set", "seed=3", cwd=tmp_path)
     call("tell", "car", call("ask", "car", cwd=tmp_path)["id"], 0.5, cwd=tmp_path)

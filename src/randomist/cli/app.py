@@ -59,8 +59,8 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 
 
 @contextmanager
-def progress(total: int, unit: str) -> Iterator[Callable[[], None]]:
-    """A progress bar on stderr, silent where that is not a terminal; yields a function that advances it by one."""
+def progress(total: int, unit: str) -> Iterator[Callable[..., None]]:
+    """A progress bar on stderr, silent where that is not a terminal; yields a function that advances it, by one."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -80,4 +80,4 @@ def progress(total: int, unit: str) -> Iterator[Callable[[], None]]:
     )
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         job = bar.add_task("", total=total)
-        yield lambda: bar.advance(job)
+        yield lambda by=1: bar.advance(job, by)

@@ -16,6 +16,7 @@ from randomist.learners.registry import TABLE
 
 if TYPE_CHECKING:  # what takes its time to import is imported by the commands that need it
     from randomist._types import Array
+    from randomist.simulation import Run
     from randomist.tasks import Task
 
 # Any further `--key value` is a setting of the task: `randomist run illustrative --sigma 2 --lambda 0.1`.
@@ -35,7 +36,7 @@ def run(
     learner: Annotated[
         str | None,
         typer.Option(
-            help="A learner (see `randomist list`), or module:Class. Default: randomist; mcmc-randomist in a box."
+            help="A learner (see `randomist list`), or module:Class. Default: realist on a finite set, auto in a box."
         ),
     ] = None,
     rounds: Rounds = 1000,
@@ -60,24 +61,21 @@ def run(
     import numpy as np
 
     from randomist.policies import save_policy
-    from randomist.simulation import run_all
-    from randomist.spaces import Box, Finite
+    from randomist.simulation.loop import default_learner
+    from randomist.spaces import Finite
     from randomist.tasks import ControlTask
 
     problem = _task(task, context.args)
     if save is not None and not isinstance(problem, ControlTask):
         raise ParameterError(f"--save writes a policy; the mediators of {task!r} are not the parameters of one")
-    learner = learner or ("mcmc-randomist" if isinstance(problem.space, Box) else "randomist")
+    learner = learner or default_learner(problem)
     contender = Contender.parse(learner)
     chosen = contender.settings | parse_settings(settings or [])
     ending = {} if until is None else {"until": until} | ({} if level is None else {"level": level})
-    runs = []
-    with progress(seeds, "runs") as advance:
-        for one in run_all(
-            [(problem, contender.name, rounds, seed, chosen | ending) for seed in range(seeds)], jobs=jobs
-        ):
-            runs.append(one)
-            advance()
+    calls = [(problem, contender.name, rounds, seed, chosen | ending) for seed in range(seeds)]
+    runs, interrupted = _runs(calls, jobs)
+    if not runs:
+        raise KeyboardInterrupt
     final = np.array([one.average_payoff[-1] if len(one.payoffs) else np.nan for one in runs])
     summary: dict[str, Any] = {"task": task, "learner": learner, "rounds": rounds, "seeds": seeds}
     summary["average_payoff"] = _interval(final)
@@ -109,11 +107,11 @@ def run(
     if as_json:
         print(json.dumps(summary))
         return
-    out.print(f"[bold]{Contender(contender.name, chosen).title}[/] on {task}: {rounds} rounds, {seeds} run(s)")
+    out.print(f"[bold]{Contender(contender.name, chosen).title}[/] on {task}: {rounds} rounds, {len(runs)} run(s)")
     for name in ("regret", "average_payoff"):
         if name in summary:
             mean, half = summary[name]["mean"], summary[name]["half_width_95"]
-            interval = f" ± {half:.4g} (95%)" if seeds > 1 else ""
+            interval = f" ± {half:.4g} (95%)" if len(runs) > 1 else ""
             out.print(f"  {name.replace('_', ' '):15s} {mean:.6g}{interval}")
     out.print(f"  {'recommended':15s} {_shorten(summary['recommendations'])}")
     if until is not None:
@@ -126,6 +124,8 @@ def run(
     if summary["failed"]:
         first = next(reason for one in runs for reason in one.failures.values())
         out.print(f"  [yellow]{'failed':15s} {summary['failed']} trials had no payoff; the first: {first}[/]")
+    if interrupted:
+        out.print(f"  [yellow]{'interrupted':15s} {runs[-1].notes[-1] if runs[-1].notes else 'between runs'}[/]")
 
 
 @app.command(context_settings=OPEN)
@@ -252,6 +252,27 @@ def demo(
         "σ = λ = 0.1 hardly any does. Sharing learners gain on the left; bandits are unmoved on the right.\n"
         f"figure: {paths[0]} and {paths[1]}"
     )
+
+
+def _runs(calls: list[tuple[Any, ...]], jobs: int) -> tuple[list[Run], bool]:
+    """The runs, and whether Ctrl-C ended them: then those so far, the last one as far as it came.
+
+    In this process the bar counts rounds, so that one long run is seen to move.
+    """
+    from randomist.simulation import Run, run_all
+
+    rounds, runs = calls[0][2], list[Run]()
+    with progress(len(calls) * (rounds if jobs == 1 else 1), "rounds" if jobs == 1 else "runs") as advance:
+        if jobs == 1:
+            calls = [(*call[:4], call[4] | {"progress": lambda _: advance()}) for call in calls]
+        try:
+            for one in run_all(calls, jobs=jobs):
+                runs.append(one)
+                advance(rounds - len(one.payoffs) - len(one.failures) if jobs == 1 else 1)
+        except KeyboardInterrupt as interrupt:
+            partial = getattr(interrupt, "run", None)
+            return [*runs, *([] if partial is None else [partial])], True
+    return runs, False
 
 
 def _pairs(arguments: list[str]) -> list[str]:

@@ -117,7 +117,7 @@ def ask(
         _say([_trial(trial, study) for trial in study.ask(batch, lease=lease, ticket=ticket)])
 
 
-@study_app.command()
+@study_app.command(context_settings={"ignore_unknown_options": True})  # a payoff may be negative
 def tell(
     name: Name,
     trial: Annotated[int, typer.Argument(help="The trial's id.")],
@@ -127,7 +127,7 @@ def tell(
 ) -> None:
     """Tell a payoff, or that there is none. What is printed is on disk; the same again changes nothing.
 
-    Example: randomist study tell car 0 0.75
+    Example: randomist study tell car 0 -12.5
 
     Example: randomist study tell car 1 --fail "the motor was hot"
     """
