@@ -277,3 +277,35 @@ def test_bad_input_is_refused(make, error, words):
 
 RNG = np.random.default_rng(0)
 SCALED = Linear(3, 1, observation_scale=2.0)
+
+
+# What nobody has registered
+
+
+def test_classes_and_instances_are_tasks_too():
+    from gymnasium.envs.classic_control import CartPoleEnv, PendulumEnv
+
+    registered = rd.task("gym:CartPole-v1", horizon=50)
+    parameters = np.random.default_rng(0).normal(size=(4, registered.policy.size))
+    expected = registered.payoff(parameters, np.random.default_rng(1))
+    made = gymnasium.make("CartPole-v1")
+    for task in (rd.task(CartPoleEnv, horizon=50), rd.task(made, horizon=50), rd.task(CartPoleEnv(), horizon=50)):
+        assert task.id == "gym:CartPoleEnv"
+        np.testing.assert_array_equal(task.payoff(parameters, np.random.default_rng(1)), expected)
+    assert rd.task(made).horizon == 500
+    heavy = rd.task(PendulumEnv, horizon=5, g=9.81)
+    assert heavy.make_env().unwrapped.g == 9.81
+    run = rd.optimize(heavy, rounds=3)
+    assert (run.task, run.learner, len(run.payoffs)) == ("gym:PendulumEnv", "Auto", 3)
+    assert rd.task(rd.tasks.Illustrative, sigma=2).id == "illustrative"
+
+
+def test_unregistered_environments_that_do_not_fit():
+    from gymnasium.envs.classic_control import CartPoleEnv
+
+    with pytest.raises(ParameterError, match="pass horizon="):
+        rd.task(CartPoleEnv)
+    with pytest.raises(TaskError, match=r"takes no settings, got g.*give its class"):
+        rd.task(CartPoleEnv(), horizon=5, g=3)
+    with pytest.raises(TaskError, match="an id, a class or an instance"):
+        GymnasiumTask(3)

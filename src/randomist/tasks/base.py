@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -99,15 +100,23 @@ def register_prefix(prefix: str, make: Callable[..., Task]) -> None:
     _PREFIXES[prefix] = make
 
 
-def task(id: str | Task, **settings: Any) -> Task:
+def task(
+    id: str | Task | type[Task] | gymnasium.Env[Any, Any] | type[gymnasium.Env[Any, Any]], **settings: Any
+) -> Task:
     """The task with this id, with keyword settings.
 
     `randomist list` names the ids; `gym:<id>` is any environment of Gymnasium; "module:Class", or "module:function", is
-    a task that is not ours.
+    a task that is not ours. The class of a task will do, and so will a class or an instance of an environment.
     """
     if isinstance(id, Task):
         return id
-    prefix, colon, name = str(id).partition(":")
+    if isinstance(id, type) and issubclass(id, Task):
+        return id(**settings)
+    if _is_environment(id):
+        return _maker(_PREFIXES["gym"])(id, **settings)
+    if not isinstance(id, str):
+        raise TaskError(f"a task is an id, a Task, or an environment of Gymnasium, got {id!r:.80}")
+    prefix, colon, name = id.partition(":")
     try:
         if colon and prefix in _PREFIXES:
             found = _maker(_PREFIXES[prefix])(name, **settings)
@@ -123,6 +132,12 @@ def task(id: str | Task, **settings: Any) -> Task:
     if not isinstance(found, Task):
         raise TaskError(f"{id!r} gives {found!r:.80}, which is not a task; it must be a randomist.Task")
     return found
+
+
+def _is_environment(thing: Any) -> bool:
+    """Whether this is of Gymnasium; where that was not imported, nothing is."""
+    gym = sys.modules.get("gymnasium")
+    return gym is not None and (isinstance(thing, gym.Env) or (isinstance(thing, type) and issubclass(thing, gym.Env)))
 
 
 def _maker(maker: Maker) -> Callable[..., Task]:

@@ -12,6 +12,7 @@ import pickle
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -44,7 +45,7 @@ class GymnasiumTask(ControlTask):
     Parameters
     ----------
     id
-        The environment, as `gymnasium.make` takes it.
+        The environment: an id as `gymnasium.make` takes it, a class, or an instance, of which copies are played.
     policy
         "linear", "linear-bias", "neural" or a `Policy`, which sees the observation as a flat vector.
     horizon
@@ -73,7 +74,7 @@ class GymnasiumTask(ControlTask):
 
     def __init__(
         self,
-        id: str,
+        id: str | type[gym.Env[Any, Any]] | gym.Env[Any, Any],
         policy: Literal["linear", "linear-bias", "neural"] | Policy = "linear",
         horizon: int | None = None,
         discount: float = 1.0,
@@ -89,16 +90,20 @@ class GymnasiumTask(ControlTask):
         for name, instead in (("render_mode", "rollout(..., render=...)"), ("max_episode_steps", "horizon=")):
             if name in env_settings:
                 raise ParameterError(f"{name} is not a setting of a task; use {instead} instead")
+        given: Any = None
+        if not isinstance(id, str):
+            given = _unregistered(id)
+            id = str(given.id)
         self.id, self.env_id, self.env_settings = f"gym:{id}", id, env_settings
         self.discount = number(discount, "discount", above=0, most=1)
         self.workers = whole_number(workers, "workers")
         ours = id.startswith("randomist/")
-        self._spec: Any = f"randomist.tasks.environments:{id}" if ours else id  # until an environment has been made
+        self._spec: Any = given or (f"randomist.tasks.environments:{id}" if ours else id)  # until one has been made
         self._envs: list[gym.Env[Any, Any]] = []
         self._pool: ProcessPoolExecutor | None = None
         env = self.make_env()
         self._envs.append(env)
-        self._spec = gym.registry.get(env.unwrapped.spec.id if env.unwrapped.spec else id, id)
+        self._spec = given or gym.registry.get(env.unwrapped.spec.id if env.unwrapped.spec else id, id)
         self.horizon = _horizon(horizon, self._spec, id)
         self.action_space: gym.Space[Any] = env.action_space
         self.policy = _fitting_policy(policy, env, observation_scale, id)
@@ -240,6 +245,29 @@ def _work(job: tuple[Array, list[int]]) -> Array:
     return _task._episodes(*job)
 
 
+# Environments that nobody has registered.
+
+
+def _unregistered(env: Any) -> Any:
+    """What `gymnasium.make` takes instead of an id: for a class it makes, for an instance it copies."""
+    make: Any = env
+    limit = None
+    if isinstance(env, gym.Env):
+        make, limit = partial(_copied, env), getattr(env.spec, "max_episode_steps", None)
+        env = type(env.unwrapped)
+    if isinstance(env, type) and issubclass(env, gym.Env):
+        return gym.envs.registration.EnvSpec(env.__name__, entry_point=make, max_episode_steps=limit)
+    raise TaskError(f"an environment is an id, a class or an instance of gymnasium.Env, got {env!r:.80}")
+
+
+def _copied(env: gym.Env[Any, Any], **settings: Any) -> gym.Env[Any, Any]:
+    if settings:
+        raise TaskError(
+            f"an environment that is made already takes no settings, got {', '.join(settings)}; give its class"
+        )
+    return copy.deepcopy(env)
+
+
 # Checks.
 
 
@@ -282,7 +310,7 @@ def _named_policy(name: str, observations: int, actions: int, discrete: bool) ->
 def _horizon(horizon: int | None, spec: Any, id: str) -> int:
     registered = getattr(spec, "max_episode_steps", None)
     if horizon is None and registered is None:
-        raise ParameterError(f"{id!r} is registered without a time limit; pass horizon=, the number of steps")
+        raise ParameterError(f"{id!r} comes without a time limit; pass horizon=, the number of steps")
     return whole_number(registered if horizon is None else horizon, "horizon")
 
 
