@@ -10,7 +10,7 @@ import pytest
 
 import randomist as rd
 from benchmarks import drift as benchmark
-from randomist.importance.drift import LEVEL, DriftTest
+from randomist.importance.drift import LEVEL, SHARE, TEST, DriftTest
 from tests.problems import GAUSSIANS
 
 # The test.
@@ -82,7 +82,7 @@ def test_a_newcomer_has_a_part_of_the_level():
     test.add_all(np.array([0, 1] * 40), np.full(80, 0.5))
     for _ in range(50):
         test.grow()
-    assert test.shares.sum() <= LEVEL
+    assert test.tables[TEST, SHARE].sum() <= LEVEL
     test.add_all(np.repeat(51, 400), np.repeat([0.0, 1.0], 200))
     assert test.found == (51, test.found[1])
 

@@ -27,8 +27,13 @@ class Growth:
             _add(values, self._stakes[f], cap, self._products[f], self._growth[f], self._position)
         self._position = (self._position + len(variables[0])) % BLOCK
 
-    def resume(self, rows: int) -> None:
-        """Go on after so many rows, whose sums were put in place."""
+    def state(self) -> tuple[Array, Array]:
+        """Finished blocks, and the one that is not.  (F, S), (F, S)"""
+        return self._growth.copy(), self._products.copy()
+
+    def resume(self, rows: int, growth: Array, products: Array) -> None:
+        """Go on after so many rows, from the `state` that they left."""
+        self._growth, self._products = growth.copy(), products.copy()
         self._position = rows % BLOCK
 
     def total(self) -> Array:

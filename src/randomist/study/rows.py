@@ -51,6 +51,9 @@ class Shapes:
 
     def decisions(self, numbers: Sequence[int], texts: Sequence[Any]) -> NDArray[Any]:
         """(n,) indices, or (n, *shape) points."""
+        if not set(map(type, numbers)) <= {int}:
+            odd = next(number for number in numbers if type(number) is not int)
+            raise self.wrong(odd, f"a trial's number is a whole number, got {odd!r:.80}")
         values = self._read(numbers, texts, "decision", self.decision_shape, self.finite)
         inside = self._inside(values, numbers)
         if not inside.all():

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from randomist._types import Array
-from randomist.importance.growth import Growth
 from randomist.importance.intervals.fixed import Bets
 
 _EXPONENTS = np.arange(-14, 5)
@@ -58,14 +57,13 @@ class Running:
 
     def state(self) -> Array:
         """All that is known: rows, finished blocks, and the unfinished one.  (1 + 2 S,)"""
-        growth: Growth = self._growth
-        return np.concatenate([[self.rows], growth._growth[0], growth._products[0]])
+        growth, products = self._growth.state()
+        return np.concatenate([[self.rows], growth[0], products[0]])
 
     @classmethod
     def of(cls, state: Array) -> Running:
         """Go on from a state, to the bit."""
         found, S = cls(), STAKES.shape[1]
         found.rows = int(state[0])
-        found._growth._growth[0], found._growth._products[0] = state[1 : S + 1], state[S + 1 :]
-        found._growth.resume(found.rows)
+        found._growth.resume(found.rows, state[None, 1 : S + 1], state[None, S + 1 :])
         return found
