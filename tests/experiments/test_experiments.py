@@ -150,11 +150,11 @@ def test_failed_runs_are_listed_and_retried_on_request(tmp_path):
 def test_a_run_with_failed_trials_fails_and_the_others_go_on(tmp_path, monkeypatch):
     from randomist.experiments import runner
 
-    def optimize(task, learner, rounds, seed, **settings):
+    def run_one(task, learner, rounds, seed, settings):
         run = rd.optimize(task, learner, rounds, seed, **settings)
         return run if seed != 1 else replace(run, payoffs=run.payoffs[:0], failures={0: "no payoff today"})
 
-    monkeypatch.setattr(runner, "optimize", optimize)
+    monkeypatch.setattr(runner, "run_one", run_one)
     store = Store(tmp_path, SMALL)
     failures = run_experiment(store)
     assert {cell.seed for cell in failures} == {1}
