@@ -1,9 +1,10 @@
-"""What several tests of studies share: spaces, every learner, a payoff, databases edited by hand."""
+"""What several tests of studies share: every learner, rounds played, work in threads, databases edited by hand."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,13 @@ def same(ours: Any, theirs: Any) -> bool:
     if isinstance(ours, rd.Trial):
         return ours.id == theirs.id and all(map(np.array_equal, ours[1:], theirs[1:]))
     return len(ours) == len(theirs) and all(map(same, ours, theirs))
+
+
+def at_once(work: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
+    """`work` on each argument, all at the same time in threads: what it returned, or the first error."""
+    given = list(arguments)
+    with ThreadPoolExecutor(len(given)) as threads:
+        return list(threads.map(work, given))
 
 
 def edit(url: str, statement: str, **values: Any) -> int:

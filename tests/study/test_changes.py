@@ -18,7 +18,7 @@ from randomist.study import replay, replica
 from randomist.study.storages import open_storage
 from randomist.study.storages.base import Raced
 from tests.problems import CATEGORIES, GAUSSIANS, RECTANGLE, payoff
-from tests.study.helpers import edit, make, play, query, same
+from tests.study.helpers import at_once, edit, make, play, query, same
 from tests.study.test_resume import equal, state
 
 SIXTH = rd.Gaussian([1.4], [0.7])
@@ -238,18 +238,14 @@ def test_of_contradictory_retires_one_wins(place):
         assert study.active.all()
     gate, refused = threading.Barrier(4), []
 
-    def work(study, decision):
+    def work(k):
         gate.wait()
         try:
-            study.retire(decision)
+            studies[k].retire(k % 2)
         except ParameterError as error:
             refused.append(str(error))
 
-    threads = [threading.Thread(target=work, args=(study, k % 2)) for k, study in enumerate(studies)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, range(4))
     assert len(refused) == 3
     assert all("was retired before" in said or "is the last one" in said for said in refused)
     loaded = rd.load_study("car", storage=place)
@@ -260,23 +256,15 @@ def test_of_contradictory_retires_one_wins(place):
 
 def test_adds_at_once(place):
     rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=place)
-    numbers, errors = [], []
+    numbers = []
 
     def work(k):
         study = rd.load_study("car", storage=place, worker=f"w{k}")
-        try:
-            for i in range(3):
-                numbers.append((study.add(rd.Gaussian([0.1 * k], [1 + 0.1 * i]), name=f"{k} {i}"), f"{k} {i}"))
-                play(study, 2)
-        except BaseException as error:  # for the thread that waits
-            errors.append(error)
+        for i in range(3):
+            numbers.append((study.add(rd.Gaussian([0.1 * k], [1 + 0.1 * i]), name=f"{k} {i}"), f"{k} {i}"))
+            play(study, 2)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    at_once(work, range(4))
     study = rd.load_study("car", storage=place)
     assert sorted(number for number, _ in numbers) == list(range(5, 17))
     assert all(study.names[number] == name for number, name in numbers)

@@ -21,7 +21,7 @@ from randomist.study.storages import open_storage
 from randomist.study.storages.sql import migrations, schema
 from randomist.study.storages.sql.database import Database
 from tests.problems import GAUSSIANS, RECTANGLE
-from tests.study.helpers import edit, play, query, same
+from tests.study.helpers import at_once, edit, play, query, same
 
 DATA = Path(__file__).parent / "data"
 GOLDEN = {int(path.stem.split("-v")[1]): path for path in DATA.glob("study-v*.db")}
@@ -144,20 +144,16 @@ def test_searches_of_old_rows_are_renamed(old_database):
 
 
 def test_many_upgrade_at_once(old_database):
-    versions, gate = [], threading.Barrier(4)
+    gate = threading.Barrier(4)
 
-    def work():
+    def work(_):
         storage = open_storage(old_database)
         gate.wait()
-        versions.append(storage.upgrade())
+        versions = storage.upgrade()
         storage.disconnect()
+        return versions
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(versions) == [(1, 2), (2, 2), (2, 2), (2, 2)]
+    assert sorted(at_once(work, range(4))) == [(1, 2), (2, 2), (2, 2), (2, 2)]
 
 
 KILLED = """

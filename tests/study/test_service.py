@@ -30,7 +30,7 @@ from randomist.errors import (
 from randomist.study.client import Client
 from randomist.study.service import Tokens
 from tests.problems import GAUSSIANS, RECTANGLE, payoff
-from tests.study.helpers import play, query
+from tests.study.helpers import at_once, play, query
 from tests.study.serving import ADMIN, READ, WORK, serving
 
 pytestmark = pytest.mark.xdist_group("service")
@@ -467,28 +467,19 @@ def test_a_client_gives_up_in_the_end():
 def test_thirty_two_clients(service):
     with Client(service.address, ADMIN) as direct:
         direct.create("many", "randomist", SPACE, seed=1)
-    errors: list[BaseException] = []
 
     def work(i):
-        try:
-            with Client(service.address, WORK) as client:
-                study = client.study("many")
-                for n in range(6):
-                    trial = study.ask(worker=f"c{i}")
-                    if n == 5:
-                        study.fail(trial, "enough")
-                    else:
-                        study.tell(trial, payoff(trial))
-                study.estimates()
-        except BaseException as error:
-            errors.append(error)
+        with Client(service.address, WORK) as client:
+            study = client.study("many")
+            for n in range(6):
+                trial = study.ask(worker=f"c{i}")
+                if n == 5:
+                    study.fail(trial, "enough")
+                else:
+                    study.tell(trial, payoff(trial))
+            study.estimates()
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(32)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    at_once(work, range(32))
     assert rd.load_study("many", storage=service.url).counters[:3] == (192, 192, 160)
 
 

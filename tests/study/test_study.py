@@ -28,7 +28,7 @@ from randomist.errors import (
 )
 from randomist.study import open_storage, study_names
 from tests.problems import CATEGORIES, GAUSSIANS, LINE, payoff
-from tests.study.helpers import play, query, same
+from tests.study.helpers import at_once, play, query, same
 
 
 def test_the_whole_life_of_a_trial(url):
@@ -149,18 +149,14 @@ def test_a_ticket_gives_the_same_trial_again(url):
 
 def test_two_who_use_a_ticket_at_once_get_one_trial(url):
     rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=url)
-    got, gate = [], threading.Barrier(6)
+    gate = threading.Barrier(6)
 
-    def worker():
+    def worker(_):
         study = rd.load_study("car", storage=url)
         gate.wait()
-        got.append(study.ask(ticket="the-same"))
+        return study.ask(ticket="the-same")
 
-    threads = [threading.Thread(target=worker) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    got = at_once(worker, range(6))
     assert got == [got[0]] * 6
     assert rd.load_study("car", storage=url).counters.asked == 1
 
