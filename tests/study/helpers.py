@@ -14,6 +14,7 @@ import randomist as rd
 from randomist.study.storages.sql.database import parse
 from tests.problems import GAUSSIANS, RECTANGLE, payoff
 
+SIXTH = rd.Gaussian([1.4], [0.7])  # a decision that comes to the five of GAUSSIANS
 SETTINGS: dict[str, dict[str, Any]] = {"pgpe": {"batch": 4}, "pois": {"batch": 4}, "grid-optimist": {"kappa": 3.0}}
 
 

@@ -13,15 +13,14 @@ import numpy as np
 import pytest
 
 import randomist as rd
-from randomist.errors import MediatorError, ParameterError, ShapeError, SpaceError, StudyDataError
+from randomist.errors import MediatorError, ParameterError, ShapeError, SpaceError
 from randomist.study import replay, replica
 from randomist.study.storages import open_storage
 from randomist.study.storages.base import Raced
 from tests.problems import CATEGORIES, GAUSSIANS, RECTANGLE, payoff
-from tests.study.helpers import at_once, edit, make, play, query, same
+from tests.study.helpers import SIXTH, at_once, edit, make, play, query, same
 from tests.study.test_resume import equal, state
 
-SIXTH = rd.Gaussian([1.4], [0.7])
 SIX = rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3, 1.4], [2, 2, 2, 0.1, 2, 0.7]))
 FINITE = [name for name, cls in rd.LEARNERS.items() if issubclass(cls, rd.FiniteLearner)]
 LEARNERS = {name: partial(make, name) for name in FINITE} | {
@@ -415,71 +414,6 @@ def test_trials_of_decisions_that_others_added(sqlite):
         rd.create_study("car", rd.UCB1(SIX), storage=sqlite, exist_ok=True)
     again = rd.create_study("car", rd.UCB1(GAUSSIANS), storage=sqlite, exist_ok=True)
     assert again.names == ours.names
-
-
-# Rows that were edited.
-
-EDITED = {
-    "another kind": ("kind = 'swap'", 1, "its kind must be add or retire"),
-    "no JSON": ("data = 'x'", 1, "it cannot be made"),
-    "a blob": ("data = x'00ff'", 1, "it cannot be made"),
-    "other entries": ("data = '{\"decision\":1}'", 1, "its data must have member and name"),
-    "no family": ("data = replace(data, 'Gaussian', 'Nobody')", 1, "it cannot be made"),
-    "no std": ("data = replace(data, '\"std\"', '\"spread\"')", 1, "it cannot be made"),
-    "a name that is taken": ("data = replace(data, 'new', '4')", 1, "'4' is there twice"),
-    "an unknown decision": ("data = '{\"decision\":17}'", 2, "0..5, got 17"),
-    "no decision": ('data = \'{"decision":"a"}\'', 2, "0..5"),
-    "a moment before the last": ("asked = 0", 2, "asked must be in 8..14, got 0"),
-    "a moment that never came": ("asked = 99", 1, "asked must be in 0..14, got 99"),
-    "a moment that is text": ("closed = 'soon'", 1, "closed must be in 0..14"),
-    "before its trials were asked": ("asked = 5", 1, "after 5 asks, trial 7 cannot be among 8 closings"),
-    "another place": ("place = 7", 2, "it is missing; 2 changes were made"),
-}
-
-
-@pytest.mark.parametrize("case", EDITED)
-def test_a_row_that_was_edited_is_named(case, sqlite):
-    change, place, said = EDITED[case]
-    study = rd.create_study("car", rd.UCB1(GAUSSIANS, seed=0), storage=sqlite)
-    play(study, 8)
-    running = rd.load_study("car", storage=sqlite)
-    running.learner  # noqa: B018 (loaded)
-    study.add(SIXTH, name="new")
-    play(study, 4)
-    study.retire(2)
-    play(study, 2)
-    assert edit(sqlite, f"update randomist_changes set {change} where place = {place}") == 1
-    with pytest.raises(StudyDataError, match=said) as refused:
-        rd.load_study("car", storage=sqlite).ask()
-    assert f"change {place} of study 'car' (a row of randomist_changes)" in str(refused.value)
-    with pytest.raises(StudyDataError):
-        running.ask()
-    if case not in ("an unknown decision", "no decision", "before its trials were asked"):
-        with pytest.raises(StudyDataError, match=f"change {place} of study 'car'"):
-            rd.load_study("car", storage=sqlite).trials()
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ("delete from randomist_changes where place = 1", "change 1 of study 'car'.*is missing; 2 changes"),
-        ("delete from randomist_changes where place = 2", "change 2 of study 'car'.*is missing; 2 changes"),
-        ("update randomist_studies set changes = 0", "change 1 of study 'car'"),
-        ("update randomist_studies set changes = 3", "change 3 of study 'car'.*is missing; 3 changes"),
-        ("update randomist_studies set changes = 'many'", "counters"),
-        ("update randomist_trials set decision = '5' where number = 3", "trial 3 of study 'car'.*'5' is not 0..4"),
-        ("update randomist_trials set decision = '6' where number = 9", "trial 9 of study 'car'.*'6' is not 0..5"),
-    ],
-)
-def test_rows_and_counters_that_disagree(change, said, sqlite):
-    study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=sqlite)
-    play(study, 8)
-    study.add(SIXTH, name="new")
-    play(study, 4)
-    study.retire(2)
-    assert edit(sqlite, change) == 1
-    with pytest.raises(StudyDataError, match=said):
-        rd.load_study("car", storage=sqlite).ask()
 
 
 # Databases of 0.1.0.

@@ -13,7 +13,7 @@ from randomist.errors import SchemaVersionError, StateError, StorageError, Study
 from randomist.study import open_storage
 from tests.problems import CATEGORIES, GAUSSIANS, RECTANGLE
 from tests.study import fuzz
-from tests.study.helpers import edit, play
+from tests.study.helpers import SIXTH, edit, play
 
 TRIALS = {
     "a decision that is text": ("decision = 'x'", "decision must be a whole number"),
@@ -40,6 +40,13 @@ TRIALS = {
 }
 
 
+def refused(url: str, said: str) -> str:
+    """Whoever loads the study and asks is refused: what is said."""
+    with pytest.raises(StudyDataError, match=said) as error:
+        rd.load_study("car", storage=url).ask()
+    return str(error.value)
+
+
 @pytest.mark.parametrize("case", TRIALS)
 def test_a_trial_that_was_changed(case, sqlite):
     change, said = TRIALS[case]
@@ -47,9 +54,7 @@ def test_a_trial_that_was_changed(case, sqlite):
     play(study, 8)
     running = rd.load_study("car", storage=sqlite)
     assert edit(sqlite, f"update randomist_trials set {change} where number = 3") == 1
-    with pytest.raises(StudyDataError, match=said) as refused:
-        rd.load_study("car", storage=sqlite).ask()
-    assert "trial 3 of study 'car'" in str(refused.value)
+    assert "trial 3 of study 'car'" in refused(sqlite, said)
     with pytest.raises(StudyDataError):
         running.ask()
     if "range" not in case and "place" not in case:
@@ -65,8 +70,7 @@ def test_a_trial_of_a_box_that_was_changed(change, sqlite):
     study = rd.create_study("car", rd.PGPE(RECTANGLE, seed=0), storage=sqlite)
     play(study, 8)
     assert edit(sqlite, f"update randomist_trials set {change} where number = 5") == 1
-    with pytest.raises(StudyDataError, match="trial 5 of study 'car'"):
-        rd.load_study("car", storage=sqlite).ask()
+    refused(sqlite, "trial 5 of study 'car'")
 
 
 def test_rows_whose_texts_are_values_only_together(sqlite):
@@ -74,8 +78,7 @@ def test_rows_whose_texts_are_values_only_together(sqlite):
     play(study, 8)
     for number, text in ((3, "[0.3,4],[0.5,6]"), (4, "[0.1"), (5, "6]")):
         edit(sqlite, "update randomist_trials set mediator = :text where number = :n", text=text, n=number)
-    with pytest.raises(StudyDataError, match=r"trial 3 of study 'car'.*must be 2 finite numbers"):
-        rd.load_study("car", storage=sqlite).ask()
+    refused(sqlite, r"trial 3 of study 'car'.*must be 2 finite numbers")
 
 
 @pytest.mark.parametrize(
@@ -85,8 +88,7 @@ def test_a_search_that_was_changed(search, sqlite):
     study = rd.create_study("car", rd.MCMCRandomist(RECTANGLE, seed=0, density="one-step"), storage=sqlite)
     play(study, 8)
     edit(sqlite, "update randomist_trials set search = :search where number = 7", search=search)
-    with pytest.raises(StudyDataError, match=r"trial 7 of study 'car'.*its search"):
-        rd.load_study("car", storage=sqlite).ask()
+    refused(sqlite, r"trial 7 of study 'car'.*its search")
 
 
 def test_a_mediator_that_cannot_be(sqlite):
@@ -94,8 +96,7 @@ def test_a_mediator_that_cannot_be(sqlite):
     play(study, 8)
     number = study.trials()[2].id
     edit(sqlite, "update randomist_trials set decision = '0', mediator = '3' where number = :n", n=number)
-    with pytest.raises(StudyDataError, match=f"trial {number} of study 'car'.*density 0"):
-        rd.load_study("car", storage=sqlite).ask()
+    refused(sqlite, f"trial {number} of study 'car'.*density 0")
 
 
 @pytest.mark.parametrize("change", ["payoff = 'much'", "closing = 77", "mediator = '[]'"])
@@ -114,8 +115,7 @@ def test_trials_that_are_gone(sqlite):
     study = rd.create_study("car", rd.UCB1(GAUSSIANS, seed=0), storage=sqlite)
     play(study, 6)
     edit(sqlite, "delete from randomist_trials where number = 2")
-    with pytest.raises(StudyDataError, match=r"trial 2 of study 'car'.*missing; 6 trials were asked"):
-        rd.load_study("car", storage=sqlite).ask()
+    refused(sqlite, r"trial 2 of study 'car'.*missing; 6 trials were asked")
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,67 @@ def test_a_study_that_was_changed(change, said, sqlite):
     study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=sqlite)
     play(study, 6)
     assert edit(sqlite, f"update randomist_studies set {change}") == 1
-    with pytest.raises(StudyDataError, match=said):
-        rd.load_study("car", storage=sqlite).ask()
+    refused(sqlite, said)
+
+
+CHANGES = {
+    "another kind": ("kind = 'swap'", 1, "its kind must be add or retire"),
+    "no JSON": ("data = 'x'", 1, "it cannot be made"),
+    "a blob": ("data = x'00ff'", 1, "it cannot be made"),
+    "other entries": ("data = '{\"decision\":1}'", 1, "its data must have member and name"),
+    "no family": ("data = replace(data, 'Gaussian', 'Nobody')", 1, "it cannot be made"),
+    "no std": ("data = replace(data, '\"std\"', '\"spread\"')", 1, "it cannot be made"),
+    "a name that is taken": ("data = replace(data, 'new', '4')", 1, "'4' is there twice"),
+    "an unknown decision": ("data = '{\"decision\":17}'", 2, "0..5, got 17"),
+    "no decision": ('data = \'{"decision":"a"}\'', 2, "0..5"),
+    "a moment before the last": ("asked = 0", 2, "asked must be in 8..14, got 0"),
+    "a moment that never came": ("asked = 99", 1, "asked must be in 0..14, got 99"),
+    "a moment that is text": ("closed = 'soon'", 1, "closed must be in 0..14"),
+    "before its trials were asked": ("asked = 5", 1, "after 5 asks, trial 7 cannot be among 8 closings"),
+    "another place": ("place = 7", 2, "it is missing; 2 changes were made"),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_a_change_that_was_edited(case, sqlite):
+    change, place, said = CHANGES[case]
+    study = rd.create_study("car", rd.UCB1(GAUSSIANS, seed=0), storage=sqlite)
+    play(study, 8)
+    running = rd.load_study("car", storage=sqlite)
+    running.learner  # noqa: B018 (loaded)
+    study.add(SIXTH, name="new")
+    play(study, 4)
+    study.retire(2)
+    play(study, 2)
+    assert edit(sqlite, f"update randomist_changes set {change} where place = {place}") == 1
+    assert f"change {place} of study 'car' (a row of randomist_changes)" in refused(sqlite, said)
+    with pytest.raises(StudyDataError):
+        running.ask()
+    if case not in ("an unknown decision", "no decision", "before its trials were asked"):
+        with pytest.raises(StudyDataError, match=f"change {place} of study 'car'"):
+            rd.load_study("car", storage=sqlite).trials()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("delete from randomist_changes where place = 1", "change 1 of study 'car'.*is missing; 2 changes"),
+        ("delete from randomist_changes where place = 2", "change 2 of study 'car'.*is missing; 2 changes"),
+        ("update randomist_studies set changes = 0", "change 1 of study 'car'"),
+        ("update randomist_studies set changes = 3", "change 3 of study 'car'.*is missing; 3 changes"),
+        ("update randomist_studies set changes = 'many'", "counters"),
+        ("update randomist_trials set decision = '5' where number = 3", "trial 3 of study 'car'.*'5' is not 0..4"),
+        ("update randomist_trials set decision = '6' where number = 9", "trial 9 of study 'car'.*'6' is not 0..5"),
+    ],
+)
+def test_changes_and_counters_that_disagree(change, said, sqlite):
+    study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=sqlite)
+    play(study, 8)
+    study.add(SIXTH, name="new")
+    play(study, 4)
+    study.retire(2)
+    assert edit(sqlite, change) == 1
+    refused(sqlite, said)
 
 
 @pytest.mark.parametrize("column", ["asked_at", "lease_until", "closed_at"])
