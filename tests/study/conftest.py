@@ -1,4 +1,4 @@
-"""Databases for the tests of studies: a SQLite file, and a PostgreSQL server from the installed binaries."""
+"""Storages for the tests of studies: a SQLite file, memory, and a PostgreSQL server from the installed binaries."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -108,6 +109,19 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def sqlite(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/study.db"
+
+
+@pytest.fixture
+def memory() -> str:
+    return f"memory://{uuid.uuid4().hex}"
+
+
+@pytest.fixture(params=["sqlite", "memory", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql"))])
+def place(request: pytest.FixtureRequest) -> str:
+    """A storage of each kind."""
+    if request.param == "postgresql":
+        return request.getfixturevalue("postgres").database()
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql"))])

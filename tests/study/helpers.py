@@ -15,6 +15,7 @@ from randomist.study.storages.sql.database import parse
 from tests.problems import GAUSSIANS, RECTANGLE, payoff
 
 SIXTH = rd.Gaussian([1.4], [0.7])  # a decision that comes to the five of GAUSSIANS
+SIX = rd.Finite(rd.Gaussian([0, 1, 2, 2.95, 3, 1.4], [2, 2, 2, 0.1, 2, 0.7]))
 SETTINGS: dict[str, dict[str, Any]] = {"pgpe": {"batch": 4}, "pois": {"batch": 4}, "grid-optimist": {"kappa": 3.0}}
 
 

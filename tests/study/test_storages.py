@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import uuid
 
 import pytest
 
@@ -33,11 +32,6 @@ class Forgetful(MemoryStorage):
         if number % 3 == 2:
             payoff, reason = None, "forgotten"
         return super().close(study, number, payoff, reason, ticket)
-
-
-@pytest.fixture
-def memory() -> str:
-    return f"memory://{uuid.uuid4().hex}"
 
 
 def test_the_contract_in_databases(url):
