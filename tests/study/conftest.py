@@ -1,4 +1,4 @@
-"""Storages for the tests of studies: a SQLite file, memory, and a PostgreSQL server from the installed binaries."""
+"""Storages for the tests of studies (a SQLite file, memory, PostgreSQL from the installed binaries), and a service."""
 
 from __future__ import annotations
 
@@ -14,8 +14,16 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+import randomist as rd
+from tests.problems import GAUSSIANS, RECTANGLE
+from tests.study.helpers import play
+
+if TYPE_CHECKING:  # the service is imported by the tests that need it
+    from tests.study.serving import Service
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name.split(".")[0]))
@@ -136,3 +144,15 @@ def old_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     script = (GOLDEN / "studies-0.1.0.sql").read_text()
     subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", url], input=script, text=True, check=True, timeout=60)
     return url
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service with two studies, `car` and `box`, that refuses nobody for asking too often."""
+    from tests.study.serving import serving
+
+    url = f"sqlite:///{tmp_path_factory.mktemp('service')}/study.db"
+    with serving(url, rate=1e6, burst=1e6, guesses=1e6) as running:
+        play(rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=url), 3)
+        play(rd.create_study("box", rd.PGPE(RECTANGLE, seed=0), storage=url), 3)
+        yield running

@@ -1,4 +1,4 @@
-"""A service in a thread, and requests to it."""
+"""A service in a thread, requests to it, and what they send."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ from randomist.study.service.limits import Limits
 from randomist.study.service.server import make_server
 
 READ, WORK, ADMIN = "r" * 20, "w" * 20, "a" * 20
+STUDIES = "/api/v1/studies"
+CAR = f"{STUDIES}/car"
+SPACE = {"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1, 2, 2.95, 3], "std": [2, 2, 2, 0.1, 2]}}
+BOX = {"kind": "Box", "family": {"kind": "Gaussian", "std": [0.15, 3.0]}, "low": [-1, 0], "high": [1, 20]}
 TOKENS = {READ: "read", WORK: "work", ADMIN: "admin"}
 
 

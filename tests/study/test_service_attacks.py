@@ -12,10 +12,9 @@ import pytest
 
 import randomist as rd
 from tests.problems import GAUSSIANS, RECTANGLE
-from tests.study.serving import ADMIN, READ, WORK, Service, serving
+from tests.study.serving import ADMIN, READ, STUDIES, WORK, Service, serving
 
 pytestmark = pytest.mark.xdist_group("service")
-STUDIES = "/api/v1/studies"
 
 
 def raw(service: Service, text: str) -> bytes:
