@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 
 from randomist import _checks
 from randomist._types import Flags, Indices
-from randomist.errors import BadRowsError, LogError, NoDataError, ParameterError, SelectionError
-from randomist.logs import source, sums
+from randomist.errors import BadRowsError, NoDataError, SelectionError
+from randomist.logs import sums
+from randomist.logs.columns import Columns
 from randomist.logs.problems import Problem, Problems, repeated_ids
 from randomist.logs.rows import LogArrays, LoggedRows
-from randomist.logs.source import ADAPTIVE, ID, LOGGER, MODEL, PAYOFF, PREFIX, PROPENSITY, UNUSUAL, Source
+from randomist.logs.source import ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, Source
 from randomist.logs.trouble import copies_of
 
 if TYPE_CHECKING:
@@ -77,17 +78,10 @@ class Log:
         if weights is not None:
             _checks.choice(weights, ("balance", "own"), "weights")
         self.chunk_rows = _checks.whole_number(chunk_rows, "chunk_rows")
-        self._query = source.open_source(source_)
-        self._by_slices = source.is_one_parquet_file(source_)
-        self._types = source.schema(self._query)
-        self.candidates = self._candidates(candidates)
-        self.adaptive = bool(adaptive) or self._flagged_adaptive()
-        acted, all_known = self._acted()
-        self.weights = self._weights(weights, all_known)
-        # Whether rows say who acted, by name; else by a propensity.
-        self.names_loggers = LOGGER in self._types and (self.weights == "balance" or PROPENSITY not in self._types)
-        others = sorted(name for name in acted if name not in self.candidates) if self.names_loggers else []
-        self.likelihoods = (*self.candidates, *others)  # the policies whose likelihoods are read, candidates first
+        self._columns = Columns(source_, candidates, weights, bool(adaptive), self.chunk_rows)
+        self.candidates, self.weights = self._columns.candidates, self._columns.weights
+        self.adaptive, self.names_loggers = self._columns.adaptive, self._columns.names_loggers
+        self.likelihoods = self._columns.likelihoods  # the policies whose likelihoods are read, candidates first
         self.weight_bounds: dict[str, float] = {}  # what no weight can exceed
         self.early_bounds: dict[str, float] = {}  # what none exceeds in rows that are not unusual: see logs.table
         self.early_distances: dict[tuple[str, str], float] = {}
@@ -209,7 +203,7 @@ class Log:
 
     def raw_batches(self) -> Iterator[LoggedRows]:
         """All used rows as they were logged, in order, some at a time: payoffs in their units, every likelihood."""
-        for chunk in self._chunks():
+        for chunk in self._columns.rows():
             kept = chunk.kept(self._flags(chunk) == 0) if self.problems else chunk
             if len(kept):
                 yield kept
@@ -226,24 +220,18 @@ class Log:
 
     def column(self, name: str) -> Iterator[pl.Series]:
         """Any column of the source, of the rows that are used, some at a time."""
-        if name not in self._types:
-            raise LogError(f"the log has no column {name!r}; it has {', '.join(self._types)}")
-        start = 0
+        parts, start = self._columns.read(name), 0
         kept = self._kept() if self.problems else None
-        for frame in source.chunks(self._query.select(name), self.chunk_rows, self._by_slices):
-            part = frame[name]
+        for part in parts:
             yield part if kept is None else part.filter(pl.Series(kept[start : start + len(part)]))
             start += len(part)
 
     def where(self, name: str, value: Any) -> Log:
         """The log of the rows that have this value in a column."""
-        rows = self._query.filter(pl.col(name).eq_missing(pl.lit(value)))
+        rows = self._columns.query.filter(pl.col(name).eq_missing(pl.lit(value)))
         part = Log(rows, **self._settings, chunk_rows=self.chunk_rows)
         part.modelled, part.weight_bounds = self.modelled, self.weight_bounds  # early ones are those of other rows
         return part
-
-    def _kept(self) -> Flags:
-        return np.concatenate([self._flags(chunk) == 0 for chunk in self._chunks()])
 
     def sensitivity(self, factors: Sequence[float] = (1.0, 1.1, 1.2, 1.5), **settings: Any) -> dict[float, Evaluation]:
         """Evaluations that hold if propensities are wrong by up to each of the factors, in every row."""
@@ -261,91 +249,10 @@ class Log:
 
         return evaluate(self, **settings)
 
-    # What the columns say.
-
-    def _candidates(self, chosen: Sequence[str] | None) -> tuple[str, ...]:
-        names = [name.removeprefix(PREFIX) for name in self._types if name.startswith(PREFIX)]
-        missing = [PAYOFF] if PAYOFF not in self._types else []
-        if chosen is not None:
-            if isinstance(chosen, str) or not chosen or len(set(chosen)) < len(chosen):
-                raise ParameterError(f"candidates must be different names, at least one, got {chosen!r}")
-            missing += [PREFIX + name for name in chosen if name not in names]
-        elif not names:
-            missing.append(f"{PREFIX}<name>, one per candidate")
-        if LOGGER not in self._types and PROPENSITY not in self._types:
-            missing.append(f"{LOGGER} (or {PROPENSITY})")
-        if missing:
-            raise LogError(
-                f"the log has no column {', no column '.join(missing)}; it has {', '.join(self._types) or 'no columns'}"
-            )
-        return tuple(chosen or names)
-
-    def _flagged_adaptive(self) -> bool:
-        if ADAPTIVE not in self._types:
-            return False
-        kind = self._types[ADAPTIVE]
-        flag = pl.col(ADAPTIVE)
-        if kind == pl.String:
-            flag = flag.str.to_lowercase().str.strip_chars().is_in(["true", "1", "yes"])
-        elif kind.is_integer():
-            flag = flag != 0
-        elif kind != pl.Boolean:
-            raise LogError(f"column {ADAPTIVE!r} holds {kind}, and true or false is needed")
-        return bool(source.collect(self._query.select(flag.any())).item())
-
-    def _acted(self) -> tuple[list[str], bool]:
-        """The loggers that have a likelihood column, and whether all have one."""
-        if LOGGER not in self._types:
-            return [], False
-        found: set[str | None] = set()
-        for chunk in source.chunks(self._query.select(LOGGER), source.SLICE_ROWS, self._by_slices):
-            found.update(chunk[LOGGER].unique().cast(pl.String).to_list())
-        names = sorted(found, key=str)
-        known = [name for name in names if name is not None and PREFIX + name in self._types]
-        return known, len(known) == len(names)
-
-    def _weights(self, chosen: str | None, all_known: bool) -> str:
-        if chosen == "balance" and LOGGER not in self._types:
-            raise LogError(
-                f"weights='balance' needs a column {LOGGER!r} that names the policy of each row; "
-                f"with {PROPENSITY!r} alone, weights are 'own'"
-            )
-        if chosen is not None:
-            return chosen
-        return "balance" if not self.adaptive and (all_known or PROPENSITY not in self._types) else "own"
-
     # What the rows say.
 
-    def _chunks(self, hashed: bool = False) -> Iterator[LoggedRows]:
-        likelihoods = [PREFIX + name for name in self.likelihoods]
-        columns = [source.numbers(name, self._types[name]) for name in (PAYOFF, *likelihoods)]
-        if self.names_loggers:
-            codes = {name: code for code, name in enumerate(self.likelihoods)}
-            name = pl.col(LOGGER).cast(pl.String)
-            columns.append(name.replace_strict(codes, default=-1, return_dtype=pl.Int64).fill_null(-1).alias(LOGGER))
-        elif self.weights == "own":
-            columns.append(source.numbers(PROPENSITY, self._types[PROPENSITY]))
-        if ID in self._types:
-            columns.append(pl.col(ID).is_null().alias(ID))
-        if UNUSUAL in self._types:
-            columns.append(pl.col(UNUSUAL))
-        columns += [pl.col(name) for name in self._model]
-        read = [column.meta.root_names()[0] for column in columns]
-        start = 0
-        query = self._query if hashed else self._query.select(read)
-        for raw in source.chunks(query, self.chunk_rows, self._by_slices):
-            frame = raw.select(columns)  # chunk by chunk: in the query, some of this would need all rows at once
-            hashes = raw.hash_rows(0).to_numpy().view(np.int64) if hashed else np.empty(0, np.int64)
-            yield LoggedRows.of(start, frame, likelihoods, hashes, self._model)
-            start += frame.height
-
-    @property
-    def _model(self) -> list[str]:
-        """Columns of what a model expects: of the action taken, then of every candidate; early, then crossed."""
-        if MODEL + "early" not in self._types:
-            return []
-        kinds = (MODEL + "early", MODEL + "crossed")
-        return [name for kind in kinds for name in (kind, *(f"{kind}:{candidate}" for candidate in self.candidates))]
+    def _kept(self) -> Flags:
+        return np.concatenate([self._flags(chunk) == 0 for chunk in self._columns.rows()])
 
     def _flags(self, chunk: LoggedRows) -> Indices:
         """What is wrong with each row of a chunk, as bits."""
@@ -360,11 +267,11 @@ class Log:
 
     def _check(self, skip: bool, force: bool) -> None:
         """The first pass: every row is looked at, bad ones are named, and those that are used are counted."""
-        if ID in self._types:
-            self._repeated = repeated_ids(self._query, self._by_slices)
+        if ID in self._columns:
+            self._repeated = repeated_ids(self._columns.query, self._columns.by_slices)
         found = Problems(self.payoff_range, self.likelihoods)
         counts, rows, hashes = np.zeros(len(self.likelihoods), np.int64), 0, []
-        for chunk in self._chunks(hashed=ID not in self._types):
+        for chunk in self._columns.rows(hashed=ID not in self._columns):
             flags = self._flags(chunk)
             good = flags == 0
             hashes.append(chunk.hashes)
