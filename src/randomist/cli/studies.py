@@ -62,7 +62,7 @@ def create(
     Example: randomist study create ads --learner randomist --space space.json --set perturbation_scale=1.1
     """
     from randomist.study.describe import learner_from, on_trial
-    from randomist.study.study import create_study
+    from randomist.study.opening import create_study
     from randomist.tasks.base import task as find_task
 
     chosen = parse_settings(settings or [])

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 from randomist._lookup import lazy
 
 if TYPE_CHECKING:
+    from randomist.study.opening import create_study as create_study
+    from randomist.study.opening import load_study as load_study
+    from randomist.study.opening import study_names as study_names
     from randomist.study.records import StudyTrial as StudyTrial
     from randomist.study.storages import open_storage as open_storage
     from randomist.study.study import Study as Study
-    from randomist.study.study import create_study as create_study
-    from randomist.study.study import load_study as load_study
-    from randomist.study.study import study_names as study_names
 
-_HOMES = dict.fromkeys(("Study", "create_study", "load_study", "study_names"), "randomist.study.study")
-_HOMES |= {"StudyTrial": "randomist.study.records", "open_storage": "randomist.study.storages"}
+_HOMES = dict.fromkeys(("create_study", "load_study", "study_names"), "randomist.study.opening")
+_HOMES |= {"Study": "randomist.study.study", "StudyTrial": "randomist.study.records"}
+_HOMES |= {"open_storage": "randomist.study.storages"}
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy(__name__, _HOMES)

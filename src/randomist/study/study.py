@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from randomist._checks import whole_number
 from randomist._types import Indices
-from randomist.errors import ParameterError, SpaceError, StudyExistsError, UnknownTrialError
+from randomist.errors import ParameterError, SpaceError, UnknownTrialError
 from randomist.histories.estimates import Estimates
 from randomist.learners.base import Learner, Proposal, Trial
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite, Space
 from randomist.study import changes, replay
-from randomist.study.checks import check_id, check_lease, check_name, check_ticket, check_worker, clean
+from randomist.study.checks import check_id, check_lease, check_ticket, check_worker, clean
 from randomist.study.forks import on_fork
 from randomist.study.reader import Reader
 from randomist.study.records import (
@@ -35,69 +35,15 @@ from randomist.study.records import (
 )
 from randomist.study.replica import Replica
 from randomist.study.rows import Shapes
-from randomist.study.storages import open_storage
-from randomist.study.storages.base import PATIENCE, Raced, Storage
+from randomist.study.storages.base import Raced, Storage
 from randomist.study.streams import Stream, Streams
 
 if TYPE_CHECKING:
     from randomist.families.base import Family
     from randomist.learners.finite.certainty import Intervals
 
-LEASE = 3600.0  # seconds
 LARGEST_BATCH = 1000
 T = TypeVar("T")
-
-
-def create_study(
-    name: str,
-    learner: Learner,
-    *,
-    storage: str | Storage,
-    lease: float = LEASE,
-    worker: str | None = None,
-    exist_ok: bool = False,
-    patience: float = PATIENCE,
-) -> Study:
-    """A new study of a fresh learner, in `sqlite:///study.db`, `postgresql://user@host/name` or `memory://name`.
-
-    `lease` is how many seconds a worker has until its trial counts as stale. With `exist_ok=True` a study of the same
-    name and the same learner is loaded, so that every worker can run the same script. `patience` is how many seconds to
-    wait for a storage that is busy or away.
-    """
-    check_name(name)
-    if not isinstance(learner, Learner):
-        raise ParameterError(f"a study is made of a learner, got {type(learner).__name__}")
-    if not learner.space.family.drawn or not learner.record.keep:
-        raise ParameterError(
-            "a study keeps what `ask` draws and `tell` is told: it takes no space of likelihoods or trajectories, and "
-            "no learner with keep_record=False"
-        )
-    text = replay.describe(learner)
-    if not replay.is_fresh(learner, replay.fresh(name, text)):
-        raise ParameterError("a study begins with a fresh learner, this one was asked or told before; make a new one")
-    place = open_storage(storage, patience)
-    try:
-        record = place.create(name, text, check_lease(lease))
-    except StudyExistsError:
-        if not exist_ok:
-            raise
-        record = place.find(name)
-        if replay.describe(replay.fresh(name, record.learner)) != text:
-            raise StudyExistsError(
-                f"study {name!r} exists with another learner or other settings; take another name, or load_study"
-            ) from None
-    return Study(place, record, worker)
-
-
-def load_study(name: str, *, storage: str | Storage, worker: str | None = None, patience: float = PATIENCE) -> Study:
-    """A study that was created before, by whichever process."""
-    place = open_storage(storage, patience)
-    return Study(place, place.find(check_name(name)), worker)
-
-
-def study_names(storage: str | Storage) -> list[str]:
-    """The studies of a storage, the oldest first."""
-    return open_storage(storage).names()
 
 
 class Study:

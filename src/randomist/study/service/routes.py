@@ -20,13 +20,14 @@ from randomist.study.checks import NAME
 from randomist.study.dashboard.data import snapshot
 from randomist.study.describe import learner_from, member_from
 from randomist.study.export import FORMATS, Format, lines
+from randomist.study.opening import create_study
 from randomist.study.records import STATES, State
 from randomist.study.service import models
 from randomist.study.service.app import POLL, needs, problems
 from randomist.study.service.auth import Holder
 from randomist.study.service.studies import Reads, Studies
 from randomist.study.storages.base import no_study
-from randomist.study.study import Study, create_study
+from randomist.study.study import Study
 
 router = APIRouter()
 machines = APIRouter()

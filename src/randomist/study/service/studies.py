@@ -13,9 +13,10 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from randomist.study.opening import load_study
 from randomist.study.records import Counters
 from randomist.study.storages import Storage
-from randomist.study.study import Study, load_study
+from randomist.study.study import Study
 
 MOST_STUDIES = 64  # that are held in memory
 MOST_ANSWERS = 64
