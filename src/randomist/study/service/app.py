@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
@@ -26,17 +25,16 @@ from randomist.errors import (
     UnknownStudyError,
     UnknownTrialError,
 )
-from randomist.study.service.auth import Holder, Scope, Tokens
+from randomist.study.service import events, machines, pages, routes
+from randomist.study.service.auth import Tokens
 from randomist.study.service.guards import GuardAnswers
 from randomist.study.service.limits import LimitRequests, Limits
 from randomist.study.service.metrics import MeasureRequests, Metrics
-from randomist.study.service.models import Problem
 from randomist.study.service.shared import Shared
 from randomist.study.service.studies import Reads, Studies
 from randomist.study.storages import Storage, open_storage
 
 HEALTH = 0.25  # seconds for which it is known whether the database is there
-POLL = 0.25  # seconds between looks at the counters, for all who watch
 STATUSES: dict[type[Exception], int] = {
     UnknownStudyError: 404,
     UnknownTrialError: 404,
@@ -48,46 +46,10 @@ STATUSES: dict[type[Exception], int] = {
     StudyDataError: 500,
     StorageError: 503,
 }
-WORDS = {
-    401: "No token, or an unknown one.",
-    403: "The token's scope does not allow this.",
-    404: "No such study or trial.",
-    405: "No such method here.",
-    408: "The body did not come in time.",
-    409: "Not in this state: a trial that is closed, a name that is taken, nothing told yet, a box that is none.",
-    413: "The body is too large.",
-    422: "The request does not say what it must.",
-    429: "Too many requests.",
-    503: "The database is away, or too many requests are under way.",
-}
-_bearer = HTTPBearer(auto_error=False, description="A token of the service: scope read, work or admin.")
-_CREDENTIALS = Depends(_bearer)
-
-
-def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What an endpoint may answer beside success."""
-    every = (401, 403, 408, 413, 422, 429, 503)
-    return {status: {"model": Problem, "description": WORDS[status]} for status in (*every, *statuses)}
-
-
-def needs(scope: Scope) -> Any:
-    """A dependency: the request's token must have this scope."""
-
-    def check(request: Request, _: HTTPAuthorizationCredentials | None = _CREDENTIALS) -> Holder:
-        holder: Holder | None = request.state.holder
-        if holder is None:
-            raise ServiceError("a bearer token is needed; send Authorization: Bearer TOKEN", 401)
-        if not holder.may(scope):
-            raise ServiceError(f"this needs a token with scope {scope}, yours has {holder.scope}", 403)
-        return holder
-
-    return Depends(check)
 
 
 def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None = None) -> FastAPI:
     """The service over one database."""
-    from randomist.study.service import pages, routes
-
     app = FastAPI(
         title="randomist studies",
         version=__version__,
@@ -101,11 +63,12 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     app.state.studies = Studies(open_storage(storage))
     app.state.studies.storage.prepare()
     app.state.health = Shared(app.state.studies.storage.ping, HEALTH)
-    app.state.counters = Shared(app.state.studies.storage.totals, POLL)
+    app.state.counters = Shared(app.state.studies.storage.totals, events.POLL)
     app.state.watchers = 0
     app.state.reads = Reads(app.state.studies.storage)
     app.include_router(routes.router, prefix="/api/v1")
-    app.include_router(routes.machines)
+    app.include_router(events.router, prefix="/api/v1")
+    app.include_router(machines.router)
     app.include_router(pages.router)
     app.add_middleware(LimitRequests, limits=limits, tokens=tokens)
     app.add_middleware(MeasureRequests, metrics=metrics)

@@ -1,89 +1,40 @@
-"""The endpoints under /api/v1, and those that machines look at: /healthz and /metrics."""
+"""The endpoints under /api/v1: create, ask, tell, and look."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import time
-from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Path, Query, Request
-from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse, StreamingResponse
 
-from randomist import __version__
 from randomist._json import for_json
-from randomist.errors import RandomistError, ServiceError, ShapeError, StorageError
+from randomist.errors import ShapeError
 from randomist.histories.estimates import Estimates
-from randomist.study.checks import NAME
 from randomist.study.dashboard.data import snapshot
 from randomist.study.describe import learner_from, member_from
 from randomist.study.export import FORMATS, Format, lines
 from randomist.study.opening import create_study
 from randomist.study.records import STATES, State
 from randomist.study.service import models
-from randomist.study.service.app import POLL, needs, problems
 from randomist.study.service.auth import Holder
-from randomist.study.service.studies import Reads, Studies
-from randomist.study.storages.base import no_study
+from randomist.study.service.endpoints import (
+    ADMIN,
+    READ,
+    WORK,
+    Name,
+    Number,
+    caller_of,
+    problems,
+    reads_of,
+    studies_of,
+    study_of,
+)
 from randomist.study.study import Study
 
 router = APIRouter()
-machines = APIRouter()
 PAGE = 1000  # trials of a page at most
-BEAT = 15.0  # seconds between signs of life
 DASHBOARD = 5.0  # seconds for which one is kept where nothing happens: leases end all the same
-
-Name = Annotated[str, Path(pattern=NAME, examples=["car"])]
-Number = Annotated[int, Path(ge=0, lt=2**62, examples=[0])]
-READ, WORK, ADMIN = needs("read"), needs("work"), needs("admin")
-
-
-def _studies(request: Request) -> Studies:
-    studies: Studies = request.app.state.studies
-    return studies
-
-
-def _study(request: Request, name: str) -> Study:
-    return _studies(request).get(name)
-
-
-def _reads(request: Request) -> Reads:
-    reads: Reads = request.app.state.reads
-    return reads
-
-
-def _caller(request: Request) -> str:
-    return f"http {request.client.host if request.client else '?'}"
-
-
-@machines.get(
-    "/healthz",
-    response_model=models.Health,
-    responses={503: {"model": models.Health, "description": "The database is away."}},
-)
-async def healthz(request: Request) -> Any:
-    """Whether the service and its database are there; needs no token."""
-    try:
-        await request.app.state.health.get()
-    except StorageError:
-        return JSONResponse({"status": "away", "version": __version__}, 503)
-    return {"status": "ok", "version": __version__}
-
-
-@machines.get(
-    "/metrics",
-    response_class=Response,
-    responses=problems() | {200: {"content": {"text/plain": {}}, "description": "Prometheus' text format."}},
-    dependencies=[READ],
-)
-def metrics(request: Request) -> Response:
-    """Counters and latencies in Prometheus' text format."""
-    studies = _studies(request).storage.totals()
-    counted = {name: {"asked": n.asked, "told": n.told, "failed": n.closed - n.told} for name, n in studies.items()}
-    text = request.app.state.metrics.text(counted)
-    return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 @router.get("/whoami", response_model=models.Whoami, responses=problems())
@@ -95,7 +46,7 @@ def whoami(holder: Holder = READ) -> Any:
 @router.get("/studies", response_model=models.Names, responses=problems(), dependencies=[READ])
 def list_studies(request: Request) -> Any:
     """The names of all studies, the oldest first."""
-    return {"studies": _studies(request).storage.names()}
+    return {"studies": studies_of(request).storage.names()}
 
 
 @router.post(
@@ -104,21 +55,21 @@ def list_studies(request: Request) -> Any:
 def create(request: Request, new: models.NewStudy) -> Any:
     """A new study."""
     learner = learner_from(new.learner, new.space, new.settings)
-    storage = _studies(request).storage
-    return _info(_studies(request).keep(create_study(new.name, learner, storage=storage, lease=new.lease)))
+    storage = studies_of(request).storage
+    return _info(studies_of(request).keep(create_study(new.name, learner, storage=storage, lease=new.lease)))
 
 
 @router.get("/studies/{name}", response_model=models.StudyInfo, responses=problems(404), dependencies=[READ])
 def show(request: Request, name: Name) -> Any:
     """A study's learner and counters."""
-    return _info(_study(request, name))
+    return _info(study_of(request, name))
 
 
 @router.post("/studies/{name}/ask", response_model=models.Asked, responses=problems(404, 409), dependencies=[WORK])
 def ask(request: Request, name: Name, body: models.Ask) -> Any:
     """The next trials; on disk when the answer comes."""
-    study = _study(request, name)
-    trials = study.ask(body.batch, lease=body.lease, ticket=body.ticket, worker=body.worker or _caller(request))
+    study = study_of(request, name)
+    trials = study.ask(body.batch, lease=body.lease, ticket=body.ticket, worker=body.worker or caller_of(request))
     return {
         "trials": [{"id": t.id, "decision": for_json(t.decision), "mediator": for_json(t.mediator)} for t in trials]
     }
@@ -132,7 +83,7 @@ def ask(request: Request, name: Name, body: models.Ask) -> Any:
 )
 def tell(request: Request, name: Name, number: Number, body: models.Tell) -> Any:
     """The payoff of a trial; on disk when the answer comes. The same payoff again changes nothing."""
-    _study(request, name).tell(number, body.payoff)
+    study_of(request, name).tell(number, body.payoff)
     return {"id": number, "state": "told"}
 
 
@@ -144,7 +95,7 @@ def tell(request: Request, name: Name, number: Number, body: models.Tell) -> Any
 )
 def fail(request: Request, name: Name, number: Number, body: models.Fail) -> Any:
     """A trial that will never be answered."""
-    _study(request, name).fail(number, body.reason)
+    study_of(request, name).fail(number, body.reason)
     return {"id": number, "state": "failed"}
 
 
@@ -153,7 +104,7 @@ def fail(request: Request, name: Name, number: Number, body: models.Fail) -> Any
 )
 async def decisions(request: Request, name: Name) -> Any:
     """The decisions of a finite set, with those that were added and retired."""
-    return {"decisions": await _reads(request).get(name, "decisions", _decisions)}
+    return {"decisions": await reads_of(request).get(name, "decisions", _decisions)}
 
 
 @router.post(
@@ -165,8 +116,8 @@ async def decisions(request: Request, name: Name) -> Any:
 )
 def add(request: Request, name: Name, body: models.NewDecision) -> Any:
     """One more decision from now on; on disk when the answer comes. What was told so far informs it."""
-    study = _study(request, name)
-    number = study.add(member_from(body.member, study.space), body.name, worker=_caller(request))
+    study = study_of(request, name)
+    number = study.add(member_from(body.member, study.space), body.name, worker=caller_of(request))
     return {"decision": number, "name": study.names[number], "active": True}
 
 
@@ -178,8 +129,8 @@ def add(request: Request, name: Name, body: models.NewDecision) -> Any:
 )
 def retire(request: Request, name: Name, body: models.Retire) -> Any:
     """A decision is not played any more; its pending trials can still be told."""
-    study = _study(request, name)
-    study.retire(body.decision, worker=_caller(request))
+    study = study_of(request, name)
+    study.retire(body.decision, worker=caller_of(request))
     names = study.names
     number = names.index(body.decision) if isinstance(body.decision, str) else body.decision
     return {"decision": number, "name": names[number], "active": False}
@@ -190,7 +141,7 @@ def retire(request: Request, name: Name, body: models.Retire) -> Any:
 )
 async def estimates(request: Request, name: Name) -> Any:
     """What the history says about every decision of a finite set; values and widths are in the payoffs' units."""
-    return await _reads(request).get(name, "estimates", lambda study: _estimates(study.estimates()))
+    return await reads_of(request).get(name, "estimates", lambda study: _estimates(study.estimates()))
 
 
 @router.post(
@@ -203,7 +154,7 @@ async def estimate(request: Request, name: Name, body: models.Decisions) -> Any:
     except ValueError:
         raise ShapeError("decisions must all have the same length") from None
     question = f"estimate {body.model_dump_json()}"
-    return await _reads(request).get(name, question, lambda study: _estimates(study.estimate(decisions)))
+    return await reads_of(request).get(name, question, lambda study: _estimates(study.estimate(decisions)))
 
 
 @router.get(
@@ -218,7 +169,7 @@ async def recommendation(request: Request, name: Name) -> Any:
     def best(study: Study) -> Any:
         return {"decision": for_json(study.recommend()), "told": study.told}
 
-    return await _reads(request).get(name, "recommendation", best)
+    return await reads_of(request).get(name, "recommendation", best)
 
 
 @router.get("/studies/{name}/trials", response_model=models.Trials, responses=problems(404), dependencies=[READ])
@@ -230,7 +181,7 @@ def trials(
     state: Annotated[list[State] | None, Query(max_length=len(STATES))] = None,
 ) -> Any:
     """A page of trials, by id."""
-    found = _study(request, name).trials(tuple(state or STATES), first=first, limit=limit)
+    found = study_of(request, name).trials(tuple(state or STATES), first=first, limit=limit)
     shown = [t._asdict() | {"decision": for_json(t.decision), "mediator": for_json(t.mediator)} for t in found]
     return {"trials": shown, "next": found[-1].id + 1 if len(found) == limit else None}
 
@@ -243,7 +194,7 @@ def trials(
 )
 def export(request: Request, name: Name, format: Format = "jsonl") -> StreamingResponse:
     """The whole history, one trial a line."""
-    study = _study(request, name)
+    study = study_of(request, name)
     return StreamingResponse(lines(study, format), media_type=FORMATS[format])
 
 
@@ -253,47 +204,9 @@ async def dashboard(
 ) -> Any:
     """What the dashboard draws."""
     i, j = map(int, dimensions.split(","))
-    reads = _reads(request)
+    reads = reads_of(request)
     shown = await reads.get(name, f"dashboard {i},{j}", lambda study: snapshot(study, (i, j)), DASHBOARD)
     return JSONResponse(shown)
-
-
-@router.get(
-    "/studies/{name}/events",
-    response_class=StreamingResponse,
-    responses=problems(404) | {200: {"content": {"text/event-stream": {}}, "description": "Server-sent events."}},
-    dependencies=[READ],
-)
-async def events(
-    request: Request, name: Name, most: Annotated[int | None, Query(ge=1, le=1000)] = None
-) -> StreamingResponse:
-    """An event `change` with the counters whenever they change; it ends after `most` events if that is given."""
-    state = request.app.state
-    if name not in (found := await state.counters.get()):
-        raise no_study(name, state.studies.storage.name, list(found))
-    if state.watchers >= state.limits.watchers:
-        raise ServiceError(f"{state.watchers} watch already; try again later", 503)
-    return StreamingResponse(_changes(request, name, most), media_type="text/event-stream")
-
-
-async def _changes(request: Request, name: str, most: int | None) -> AsyncIterator[str]:
-    state, last, sent, beat = request.app.state, None, 0, time.monotonic()
-    state.watchers += 1
-    try:
-        while not state.stopping.is_set() and (most is None or sent < most):
-            now = (await state.counters.get())[name]._replace(checkpointed=0)
-            if now != last:
-                last, beat, sent = now, time.monotonic(), sent + 1
-                counters = {"asked": now.asked, "told": now.told, "failed": now.closed - now.told}
-                yield f"event: change\ndata: {json.dumps(counters)}\n\n"
-            elif time.monotonic() - beat > BEAT:
-                beat = time.monotonic()
-                yield ": still here\n\n"
-            await asyncio.sleep(POLL)
-    except (RandomistError, KeyError):
-        return  # the watcher comes back
-    finally:
-        state.watchers -= 1
 
 
 def _info(study: Study) -> dict[str, Any]:

@@ -1,0 +1,76 @@
+"""What endpoints share: who may call them, what they may answer, and the studies of a request."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from randomist.errors import ServiceError
+from randomist.study.checks import NAME
+from randomist.study.service.auth import Holder, Scope
+from randomist.study.service.models import Problem
+from randomist.study.service.studies import Reads, Studies
+from randomist.study.study import Study
+
+Name = Annotated[str, Path(pattern=NAME, examples=["car"])]
+Number = Annotated[int, Path(ge=0, lt=2**62, examples=[0])]
+WORDS = {
+    401: "No token, or an unknown one.",
+    403: "The token's scope does not allow this.",
+    404: "No such study or trial.",
+    405: "No such method here.",
+    408: "The body did not come in time.",
+    409: "Not in this state: a trial that is closed, a name that is taken, nothing told yet, a box that is none.",
+    413: "The body is too large.",
+    422: "The request does not say what it must.",
+    429: "Too many requests.",
+    503: "The database is away, or too many requests are under way.",
+}
+_bearer = HTTPBearer(auto_error=False, description="A token of the service: scope read, work or admin.")
+_CREDENTIALS = Depends(_bearer)
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What an endpoint may answer beside success."""
+    every = (401, 403, 408, 413, 422, 429, 503)
+    return {status: {"model": Problem, "description": WORDS[status]} for status in (*every, *statuses)}
+
+
+def needs(scope: Scope) -> Any:
+    """A dependency: the request's token must have this scope."""
+
+    def check(request: Request, _: HTTPAuthorizationCredentials | None = _CREDENTIALS) -> Holder:
+        holder: Holder | None = request.state.holder
+        if holder is None:
+            raise ServiceError("a bearer token is needed; send Authorization: Bearer TOKEN", 401)
+        if not holder.may(scope):
+            raise ServiceError(f"this needs a token with scope {scope}, yours has {holder.scope}", 403)
+        return holder
+
+    return Depends(check)
+
+
+READ, WORK, ADMIN = needs("read"), needs("work"), needs("admin")
+
+
+def studies_of(request: Request) -> Studies:
+    """The studies that are asked and told."""
+    studies: Studies = request.app.state.studies
+    return studies
+
+
+def study_of(request: Request, name: str) -> Study:
+    return studies_of(request).get(name)
+
+
+def reads_of(request: Request) -> Reads:
+    """The studies that are read."""
+    reads: Reads = request.app.state.reads
+    return reads
+
+
+def caller_of(request: Request) -> str:
+    """Under which name a worker is known that gave none."""
+    return f"http {request.client.host if request.client else '?'}"
