@@ -11,7 +11,7 @@ import numpy as np
 import sqlalchemy as sa
 
 import randomist as rd
-from randomist.study.storages.sql.database import parse
+from randomist.study.storages.sql.urls import parse
 from tests.problems import GAUSSIANS, RECTANGLE, payoff
 
 SIXTH = rd.Gaussian([1.4], [0.7])  # a decision that comes to the five of GAUSSIANS

@@ -42,7 +42,7 @@ def test_nothing_is_acknowledged_into_a_file_that_is_gone(replaced, tmp_path):
 READING = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-import sqlalchemy.dialects.sqlite, alembic.migration
+import sqlalchemy.dialects.sqlite, alembic.migration, randomist.study.storages.sql.storage
 import randomist as rd
 from randomist.study.export import lines
 from tests.study.helpers import play
