@@ -3,6 +3,7 @@
 from randomist.cli.app import main  # before the commands: it says what to install where typer is missing
 
 # isort: split
-from randomist.cli import logs, papers, runs, studies  # noqa: F401 (they add their commands to the app)
+# They add their commands to the app, in the order in which `randomist --help` has them.
+from randomist.cli import logs, papers, runs, comparisons, studies  # noqa: F401  # isort: skip
 
 __all__ = ["main"]

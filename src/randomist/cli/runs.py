@@ -1,4 +1,4 @@
-"""Single runs: run, compare, play, list, demo."""
+"""One learner, and what it can be run on: run, play, list."""
 
 from __future__ import annotations
 
@@ -10,23 +10,14 @@ import typer
 
 from randomist._json import for_json
 from randomist.cli.app import Jobs, app, out, progress
+from randomist.cli.options import OPEN, AsJson, Rounds, Seeds, TaskId, settings_of, task_of
 from randomist.errors import ParameterError
-from randomist.experiments.contenders import BOX_CONTENDERS, PAPER_CONTENDERS, Contender, parse_settings
+from randomist.experiments.contenders import Contender, parse_settings
 from randomist.learners.registry import TABLE
 
 if TYPE_CHECKING:  # what takes its time to import is imported by the commands that need it
     from randomist._types import Array
     from randomist.simulation import Run
-    from randomist.tasks import Task
-
-# Any further `--key value` is a setting of the task: `randomist run illustrative --sigma 2 --lambda 0.1`.
-OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
-Rounds = Annotated[int, typer.Option(min=1, help="Rounds of each run.")]
-Seeds = Annotated[int, typer.Option(min=1, help="Runs, with seeds 0, 1, ...")]
-TaskId = Annotated[
-    str, typer.Argument(help="Task id (see `randomist list`), or module:Class; further `--key value` are its settings.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print numbers as JSON instead of a table.")]
 
 
 @app.command(context_settings=OPEN)
@@ -65,7 +56,7 @@ def run(
     from randomist.spaces import Finite
     from randomist.tasks import ControlTask
 
-    problem = _task(task, context.args)
+    problem = task_of(task, context.args)
     if save is not None and not isinstance(problem, ControlTask):
         raise ParameterError(f"--save writes a policy; the mediators of {task!r} are not the parameters of one")
     learner = learner or default_learner(problem)
@@ -96,13 +87,7 @@ def run(
         if isinstance(problem.space, Finite) and problem.space.points is not None:
             best = problem.space.points[best]  # what is played is where the decision lies
         save.parent.mkdir(parents=True, exist_ok=True)
-        save_policy(
-            save,
-            problem.policy,
-            np.ravel(best),
-            task=task,
-            settings=parse_settings(_pairs(context.args)),
-        )
+        save_policy(save, problem.policy, np.ravel(best), task=task, settings=settings_of(context.args))
         summary["saved"] = str(save)
     if as_json:
         print(json.dumps(summary))
@@ -126,59 +111,6 @@ def run(
         out.print(f"  [yellow]{'failed':15s} {summary['failed']} trials had no payoff; the first: {first}[/]")
     if interrupted:
         out.print(f"  [yellow]{'interrupted':15s} {runs[-1].notes[-1] if runs[-1].notes else 'between runs'}[/]")
-
-
-@app.command(context_settings=OPEN)
-def compare(
-    context: typer.Context,
-    task: TaskId,
-    learner: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A learner, repeatable: `optimist`, `randomist:perturbation_scale=8.1`. Default: the paper's."
-        ),
-    ] = None,
-    rounds: Rounds = 1000,
-    seeds: Seeds = 10,
-    jobs: Jobs = 1,
-    figure: Annotated[Path, typer.Option(help="Where the figure goes; the ending chooses the format.")] = Path(
-        "out/compare.png"
-    ),
-    as_json: AsJson = False,
-) -> None:
-    """Run several learners on a task: a table with 95% intervals, and a figure.
-
-    Example: randomist compare illustrative --sigma 0.1 --lambda 2 --learner ucb1 --learner optimist
-    """
-    from randomist.experiments.comparison import compare as run_comparison
-    from randomist.experiments.figures import Panel, curves_figure
-    from randomist.experiments.tables import comparison_table
-    from randomist.spaces import Box
-
-    if figure.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise ParameterError(f"--figure must end in .png, .pdf or .svg, got {str(figure)!r}")
-    problem = _task(task, context.args)
-    usual = BOX_CONTENDERS if isinstance(problem.space, Box) else PAPER_CONTENDERS
-    contenders = [Contender.parse(text) for text in learner] if learner else list(usual)
-    with progress(len(contenders) * seeds, "runs") as advance:
-        comparisons = run_comparison(
-            [(_title(task, context.args), problem)],
-            contenders,
-            rounds=rounds,
-            seeds=seeds,
-            jobs=jobs,
-            progress=lambda _: advance(),
-        )
-    curves_figure([Panel.of_comparison(comparisons[0])], [figure], f"{seeds} runs, mean and 95% t-interval")
-    measure = comparisons[0].measure
-    if as_json:
-        finals = {
-            c.title: dict(zip(("mean", "half_width_95"), comparisons[0].final(c), strict=True)) for c in contenders
-        }
-        print(json.dumps({"task": task, "rounds": rounds, "seeds": seeds, "measure": measure, "learners": finals}))
-        return
-    out.print(comparison_table(comparisons, f"{measure} after {rounds} rounds, {seeds} runs, 95% intervals (* best)"))
-    out.print(f"figure: {figure}")
 
 
 @app.command()
@@ -228,32 +160,6 @@ def list_all() -> None:
     out.print("Your own are named by where they are defined: module:Class.")
 
 
-@app.command()
-def demo(
-    jobs: Jobs = 2,
-    rounds: Rounds = 2000,
-    seeds: Seeds = 8,
-    folder: Annotated[Path, typer.Option("--out", help="Folder of the figure.")] = Path("out/demo"),
-) -> None:
-    """All learners on the paper's four illustrative problems: a table of regret and a 2×2 figure."""
-    from randomist.experiments import demo as demonstration
-    from randomist.experiments.tables import comparison_table
-
-    total = len(demonstration.problems()) * len(demonstration.CONTENDERS) * seeds
-    with progress(total, "runs") as advance:
-        comparisons, paths = demonstration.demo(
-            folder, rounds=rounds, seeds=seeds, jobs=jobs, progress=lambda _: advance()
-        )
-    out.print(
-        comparison_table(comparisons, f"cumulative regret after {rounds} rounds, {seeds} runs, 95% intervals (* best)")
-    )
-    out.print(
-        "Left to right, decisions tell less about each other: at σ = λ = 2 every sample informs every policy, at\n"
-        "σ = λ = 0.1 hardly any does. Sharing learners gain on the left; bandits are unmoved on the right.\n"
-        f"figure: {paths[0]} and {paths[1]}"
-    )
-
-
 def _runs(calls: list[tuple[Any, ...]], jobs: int) -> tuple[list[Run], bool]:
     """The runs, and whether Ctrl-C ended them: then those so far, the last one as far as it came.
 
@@ -273,29 +179,6 @@ def _runs(calls: list[tuple[Any, ...]], jobs: int) -> tuple[list[Run], bool]:
             partial = getattr(interrupt, "run", None)
             return [*runs, *([] if partial is None else [partial])], True
     return runs, False
-
-
-def _pairs(arguments: list[str]) -> list[str]:
-    """`["--sigma", "2", "--lambda=0.1"]` as `["sigma=2", "lambda=0.1"]`."""
-    pairs, rest = [], iter(arguments)
-    for word in rest:
-        if not word.startswith("--"):
-            raise ParameterError(f"unexpected argument {word!r}; settings of the task are written --key value")
-        value = "" if "=" in word else "=" + (following if (following := next(rest, None)) is not None else "")
-        if value == "=":
-            raise ParameterError(f"the setting {word} has no value; write {word} VALUE")
-        pairs.append(word[2:] + value)
-    return pairs
-
-
-def _task(id_: str, arguments: list[str]) -> Task:
-    from randomist.tasks import task as find_task
-
-    return find_task(id_, **parse_settings(_pairs(arguments)))
-
-
-def _title(id_: str, arguments: list[str]) -> str:
-    return " ".join([id_, *_pairs(arguments)])
 
 
 def _interval(samples: Array) -> dict[str, float]:
