@@ -7,7 +7,6 @@ import numpy as np
 import randomist as rd
 from benchmarks.peers.problems import Array
 from benchmarks.peers.search import Play, Search
-from randomist.learners.box.scouting import is_scout
 
 
 def auto(start: Array, start_payoff: float, rng: np.random.Generator, batch: int = 1) -> Search:
@@ -29,4 +28,4 @@ def auto(start: Array, start_payoff: float, rng: np.random.Generator, batch: int
 
 def scouts(trial: rd.Trial) -> bool:
     """Whether a trial of Auto is a scout's or fills the box."""
-    return bool(is_scout(trial.decision[-1]))
+    return bool(trial.decision[-1] == 0)

@@ -3,58 +3,70 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
 
 from randomist._checks import finite_array, whole_number
-from randomist._types import Array
+from randomist._types import Array, Indices
 from randomist.errors import ParameterError
 from randomist.families import LocationScale
 from randomist.histories.estimates import Estimates
 from randomist.learners.box.base import BoxLearner
 from randomist.learners.box.filling import filling_point
-from randomist.learners.box.scouting import SCALE as SCOUTED
-from randomist.learners.box.scouting import is_scout, scout, scouting_pays
+from randomist.learners.box.surface import USUAL, Surface, likeliest, surface, tamed
 from randomist.spaces import Box
 
 FEWEST, MOST = 4, 16  # points that fill the box at first, two per dimension between these bounds
-LARGEST, SMALLEST = 0.2, 0.01  # scale, in widths of the box: LARGEST/√d at first, never below SMALLEST
+LARGEST, SMALLEST = 0.2, 0.01  # scale, in widths of the box
+STEP = 0.8  # from one scale to the next
+SAMPLES = 200, 400
 REFINEMENTS = 4  # of the candidates, around the best so far
 LOCAL, TOWARDS, LEADING, PAST, ANYWHERE = 5, 3, 2, 2, 2  # candidates of each kind in a refinement
+STEPS = np.array([0.03, 0.1, 0.3, 1.0, 3.0])  # uphill, in diagonals of the cloud
+CLIMBS = 4
+import os
+CAUTION = float(os.environ.get("CAUTION", "0.5"))
+NEAR = float(os.environ.get("NEAR", "0.375"))
 LEADERS = 5  # best payoffs, towards whose mediators candidates lie
-NEIGHBOURS = 1.0  # samples that a wider mean counts as
-RATE = 0.7  # by which the scale changes in d + 1 rounds
-NARROWER, SEEN = 0.6, 0.3  # it narrows where this much narrower earns more, by this many standard errors
-PROGRESS = 0.8  # of a random walk's net displacement: above it the search is under way, below it settles
+GROWTH, AGAIN = 1.1, 50  # smoothness and noise are chosen anew when there are as many samples more
+EXTREMES = 5  # payoffs that show the upper tail
+SCOUTS = 64  # places that are looked at for a scout
+REST = 8  # fruitless scouts that double the wait for the next one
+REMEMBERED = 1024  # samples: the last ones, and as many of those before
 
 
 @dataclass(frozen=True, eq=False)
 class Position:
     """Where the search is, in coordinates where the box is the unit cube."""
 
-    best: Array  # the point with the largest value, as of the last search  (d,)
-    scale: float  # s, the std of the next decision in widths of the box
-    path: Array  # average of the steps of the search  (d,)
-    length: float  # average of their squared lengths
-    searched: int  # payoffs that the last search knew
+    best: Array  # the point with the largest mean, as of the last search  (d,)
+    scale: float = LARGEST  # s, the std of the next decision in widths of the box
+    length: int = USUAL[0]  # of the surface
+    noise: int = USUAL[1]
+    fitted: int = 0  # payoffs that these two know
+    scouted: int = 0  # the last scout's number
+    judged: int = 0  # payoffs that were looked at for what scouts found
+    fruitless: int = 0  # scouts that found nothing
 
 
 @dataclass(eq=False, kw_only=True)
 class Auto(BoxLearner):
     """Search a box with Gaussians that narrow by themselves: `Auto(low=..., high=...)`, or `Auto(dimension=d)`.
 
-    Each round plays N(x, (s·width)²) at the point x with the largest value. The value is the self-normalised estimate
-    at scale s, Σ ω y / Σ ω over all samples of all scales, drawn towards the one at a wider scale as if that were one
-    more sample: one lucky payoff does not make a leader. Candidates are near the best so far, between it and the best
-    mediators, at these, near past decisions, and anywhere. The scale s grows while the point keeps moving in one
-    direction, and shrinks while it moves to and fro or rests (cumulative step length, Hansen and Ostermeier 2001), if a
-    narrower Gaussian is seen to earn more. At most every other round is a scout's: it resembles the best samples
-    coordinate by coordinate, and goes out as long as the tail of the payoffs says that a better basin may exist.
+    A Gaussian process goes through the samples, the nearest ones and some of all others; how smooth it is and how much
+    of the payoffs is noise follows from its evidence. Each round plays N(x, (s·width)²), truncated to the box, at the
+    point x where its mean is largest. Candidates are near the best so far, between it and the best mediators, at these,
+    near past decisions, anywhere, and uphill. s is the largest scale at which what is lost on average, compared with x,
+    is within a posterior deviation: as wide as cannot be told apart from the best. A scout goes to a place where the
+    process is unsure, if what it may find, earned for as long again as the run has lasted, is more than it costs; the
+    more of them come back with nothing, the longer the next one waits.
 
-    A decision is (x, s), s in widths of the box; a mediator may lie a little outside. Not in the paper; its page in the
-    docs has what was tried and measured.
+    A decision is (x, s), s in widths of the box; at s = 0 the point itself is played. Every mediator lies in the box. Not
+    in the paper; its page in the docs has what was tried and measured.
 
     Parameters
     ----------
@@ -70,11 +82,11 @@ class Auto(BoxLearner):
     out_of_range
         What happens to a payoff outside of a fixed range: "refuse" raises an error, "clip" clips and counts it.
     first
-        The point to begin with; by default the points that fill the box at first are shifted by the seed.
+        The point to begin with, played as given; by default the points that fill the box are shifted by the seed.
     seed
         A whole number. The same seed gives the same run; None takes one from the system, which `entropy` then names.
     confidence
-        α, for the `threshold` and `width` that `estimate` reports. The search itself does not use it.
+        Not used: there so that all learners have it.
     """
 
     learns_range: ClassVar[bool] = True
@@ -92,99 +104,193 @@ class Auto(BoxLearner):
         d = self.space.dimension
         self._shift = self._rng.random(d)  # of the points that fill the box
         self._opening = min(max(2 * d, FEWEST), MOST)
+        half = np.random.default_rng(0).standard_normal((8, d))
+        self._cloud = np.concatenate([half, -half])
 
     @property
     def scale(self) -> float:
         """s: the std of the next decision, in widths of the box."""
-        return LARGEST / math.sqrt(self.space.dimension) if self.search is None else self.search.scale
+        return LARGEST if self.search is None else self.search.scale
 
     def recommend(self) -> Any:
-        """The point with the largest value so far; play it without noise."""
+        """The point with the largest mean so far; play it without noise."""
         self._require_data()
         return self._point(self.space.from_unit(self._start() if self.search is None else self.search.best))
 
+    def estimate(self, points: ArrayLike) -> Estimates:
+        """What the samples say about any points of the box; `value` and `width` in the user's units.  (n,) each
+
+        `width` is a standard deviation, `effective_samples` how many plays of the point alone would say as much, and
+        `coverage` the part of what was unknown of it that is known now.
+        """
+        rows = self.space.family.mediator_rows(points, "points")
+        low, high = self.space.corners
+        outside = ((rows < low) | (rows > high)).any(axis=1)
+        if outside.any():
+            raise ParameterError(f"point {rows[outside][0]} lies outside the box [{low}, {high}]")
+        return self._scale.to_user(self._estimate(rows))
+
     def _estimate(self, decisions: Array) -> Estimates:
-        """The self-normalised estimate and the harmonic η."""
-        estimates: Estimates = self.history.estimate(decisions, self.confidence)
-        return estimates
+        n = len(decisions)
+        if not self.told:
+            return Estimates.nothing(n)
+        unit = self.space.to_unit(decisions)
+        found = self._surface(self.search or Position(self._start()), unit[0])
+        deviation = found.deviations(unit)
+        with np.errstate(divide="ignore"):
+            effective = np.minimum(found.noise / deviation**2, float(self.told))
+            log_effective = np.log(effective)
+        plays = np.array([(self.history.points.rows == row).all(axis=1).sum() for row in unit])
+        coverage = 1 - deviation**2 / found.variance
+        return Estimates(found.means(unit), effective, np.full(n, np.inf), deviation, plays, coverage, log_effective)
 
     # A round.
 
     def _decide(self) -> Any:
-        if self._next_id < self._opening or not self.told:
-            return self._decision(self._filling(self._next_id), SCOUTED)
-        if self.search is None or self.search.searched < self.told:
-            self.search = self._searched()
-        if self._scouting(self.search.best):
-            return self._decision(scout(self.history.mediators.rows, self.history.payoffs.rows, self._rng), SCOUTED)
+        if self._next_id < self._opening or self._flat():
+            return self._decision(self._filling(self._next_id), 0.0)
+        before = self.search or Position(self._start())
+        if self.told >= GROWTH * before.fitted or self.told >= before.fitted + AGAIN:
+            samples, payoffs = self._samples(before.best)
+            length, noise = likeliest(samples, payoffs, before.length, before.noise)
+            before = replace(before, length=length, noise=noise, fitted=self.told)
+        found = self._surface(before, before.best)
+        best = self._searched(found, before.best)
+        self.search = replace(before, best=best, scale=self._scale_at(found, best, before.scale), **self._judged(found))
+        scout = self._scout(found)
+        if scout is not None:
+            self.search = replace(self.search, scouted=self._next_id)
+            return self._decision(scout, 0.0)
         return self._decision(self.search.best, self.search.scale)
 
-    def _scouting(self, best: Array) -> bool:
-        """Whether the next trial is a scout; at most every other one is."""
-        scouted = is_scout(self.history.scales.rows)
-        out = sum(bool(is_scout(self.space.family.split(trial.decision)[1])) for trial in self._pending.values())
-        if 2 * (int(scouted.sum()) + out - self._opening + 1) > self._next_id - self._opening + 1:
-            return False
-        return scouting_pays(self.history.payoffs.rows, scouted, float(self._values(best[None])[0]))
+    def _flat(self) -> bool:
+        """Whether the payoffs do not say where to go: all of them are the same."""
+        payoffs = self.history.payoffs.rows
+        return len(payoffs) == 0 or bool(payoffs.min() == payoffs.max())
 
-    def _searched(self) -> Position:
-        """The best of the candidates, refined; then the scale learns from how far that moved."""
-        start = self._start() if self.search is None else self.search.best
-        best, value = start, self._values(start[None])[0]
-        leaders = self.history.mediators.rows[np.argsort(-self.history.payoffs.rows, kind="stable")[:LEADERS]]
+    # The surface.
+
+    def _surface(self, position: Position, near: Array) -> Surface:
+        samples, payoffs = self._samples(near)
+        pending = [self.space.to_unit(np.ravel(trial.mediator)) for trial in self._pending.values()]
+        waiting = np.array(pending[-SAMPLES[0] :]).reshape(-1, near.size)
+        return surface(samples, payoffs, position.length, position.noise, waiting)
+
+    def _samples(self, near: Array) -> tuple[Array, Array]:
+        """Mediators and payoffs of the last samples, of the nearest ones, and of some of all others.  (n, d), (n,)"""
+        t, most = self.told, min(max(SAMPLES[0], 4 * near.size), SAMPLES[1])
+        pool = _remembered(t)
+        if len(pool) > most:
+            distance = np.sum((self.history.mediators.rows[pool] - near) ** 2, axis=1)
+            distance[-(most // 4) :] = -1.0
+            order, nearest = np.argsort(distance, kind="stable"), int(NEAR * most)
+            spread = np.linspace(nearest, len(pool) - 1, most - nearest).astype(np.int64)
+            pool = pool[np.sort(order[np.concatenate([np.arange(nearest), spread])])]
+        return self.history.mediators.rows[pool], tamed(self.history.payoffs.rows[pool])
+
+    # Where to play.
+
+    def _searched(self, found: Surface, start: Array) -> Array:
+        """The best of the candidates, refined.  (d,)"""
+        best, value = start, found.safe(start[None], CAUTION)[0]
         for _ in range(REFINEMENTS):
-            candidates = self._candidates(best, leaders)
-            values = self._values(candidates)
+            candidates = self._candidates(found, best)
+            values = found.safe(candidates, CAUTION)
             k = int(np.argmax(values))
             if values[k] > value:
                 best, value = candidates[k], values[k]
-        return self._adapted(best, best - start)
+        return best
 
-    def _values(self, points: Array) -> Array:
-        """Σ ω y / Σ ω at the present scale, drawn towards the one at a wider scale.  (n, d) -> (n,)"""
-        wider = self.scale * (1 + 5 / points.shape[1])
-        return np.asarray(self.history.drawn_means(points, self.scale, wider, NEIGHBOURS))
-
-    def _candidates(self, best: Array, leaders: Array) -> Array:
-        """(LOCAL + TOWARDS + LEADING + PAST + ANYWHERE, d)"""
-        rng, d, s = self._rng, best.size, self.scale
+    def _candidates(self, found: Surface, best: Array) -> Array:
+        """(n, d)"""
+        rng, d, s, samples = self._rng, best.size, self.scale, self.history.mediators.rows
+        leaders = samples[self._leaders()]
         local = best + s * rng.choice([0.3, 1.0, 3.0], (LOCAL, 1)) * rng.standard_normal((LOCAL, d))
         towards = best + rng.random((TOWARDS, 1)) * (leaders[rng.integers(len(leaders), size=TOWARDS)] - best)
         leading = leaders[rng.integers(len(leaders), size=LEADING)]
         past = self.history.points.rows[rng.integers(self.told, size=PAST)] + s * rng.standard_normal((PAST, d))
         anywhere = rng.random((ANYWHERE, d))
-        points: Array = np.clip(np.concatenate([local, towards, leading, past, anywhere]), 0.0, 1.0)
+        uphill = self._uphill(found, best)
+        points: Array = np.clip(np.concatenate([local, towards, leading, past, anywhere, uphill]), 0.0, 1.0)
         return points
 
-    def _adapted(self, best: Array, move: Array) -> Position:
-        """The scale by the net displacement of recent moves, relative to that of a random walk of as many."""
-        d, scale = move.size, self.scale
-        before = self.search or Position(best, scale, np.zeros(d), 0.0, 0)
-        memory, rounds = 1 / (1 + math.sqrt(d)), self.told - before.searched
-        step = move / scale
-        path = (1 - memory) * before.path + memory * step
-        length = (1 - memory) * before.length + memory * float(step @ step)
-        walk = length * memory / (2 - memory)
-        resting = length < 1e-3
-        progress = 0.0 if resting else float(path @ path) / walk
-        change = max(RATE ** (rounds / (d + 1)), SMALLEST)  # asked far ahead, it would be 0
-        if progress > PROGRESS:
-            scale /= change
-        elif self._narrower_pays(best):
-            scale *= change
-        scale = min(max(scale, SMALLEST), LARGEST / math.sqrt(d))
-        if is_scout(scale):
-            scale = math.nextafter(scale, 1.0)
-        return Position(best, scale, path, length, self.told)
+    def _leaders(self) -> Indices:
+        """The samples with the best payoffs."""
+        payoffs = self.history.payoffs.rows
+        n = min(LEADERS, len(payoffs))
+        return np.argpartition(-payoffs, n - 1)[:n]
 
-    def _narrower_pays(self, point: Array) -> bool:
-        """Whether a narrower Gaussian there is seen to earn more than its noise: below that, narrowing is no use."""
-        s, history = self.scale, self.history
-        mean, _, _ = history.weighted_means(point[None], s)
-        square, _, _ = history.weighted_means(point[None], s, history.payoffs.rows**2)
-        narrower, shared, _ = history.weighted_means(point[None], NARROWER * s)
-        noise = math.sqrt(max(square[0] - mean[0] ** 2, 0.0) / shared[0])
-        return bool(narrower[0] - mean[0] > SEEN * noise)
+    def _uphill(self, found: Surface, point: Array) -> Array:
+        """The best points along the gradient, each from the one before.  (CLIMBS at most, d)"""
+        steps, path = STEPS[:, None] * self.scale * math.sqrt(point.size), []
+        for _ in range(CLIMBS):
+            slope = found.slope(point)
+            slope[((point <= 0) & (slope < 0)) | ((point >= 1) & (slope > 0))] = 0.0
+            steepness = math.sqrt(float(slope @ slope))
+            if steepness < 1e-12:
+                break
+            line = np.clip(point + steps * slope / steepness, 0.0, 1.0)
+            point = line[int(np.argmax(found.means(line)))]
+            path.append(point)
+        return np.array(path).reshape(-1, point.size)
+
+    def _scale_at(self, found: Surface, best: Array, scale: float) -> float:
+        """The largest scale, of those a factor apart, at which a cloud cannot be told apart from its centre."""
+        caution, top = best.size / (best.size + 5), found.means(best[None])[0]
+
+        def alike(scale: float) -> bool:
+            cloud = np.clip(best + scale * self._cloud, 0.0, 1.0)
+            return bool(top - found.means(cloud).mean() <= caution * found.deviations(cloud).mean())
+
+        if alike(scale):
+            while scale < LARGEST and alike(min(scale / STEP, LARGEST)):
+                scale = min(scale / STEP, LARGEST)
+            return scale
+        while scale > SMALLEST and not alike(scale):
+            scale = max(scale * STEP, SMALLEST)
+        return scale
+
+    # Scouts.
+
+    def _scout(self, found: Surface) -> Array | None:
+        """A place where one play may pay for itself; None where there is none, or the last scouts found nothing.
+
+        If the mean there becomes known as well as one payoff lets it, it exceeds the best by st (u Φ(u) + φ(u)) on
+        average (Frazier et al. 2009, the knowledge gradient), in each of as many rounds as there were.
+        """
+        position = self.search
+        if self._next_id - position.scouted < 2 ** (position.fruitless / REST):
+            return None
+        places = self._rng.random((SCOUTS, position.best.size))
+        mean, deviation = found.means(places), found.deviations(places)
+        top = found.means(position.best[None])[0]
+        learned = np.maximum(deviation**2 / np.sqrt(deviation**2 + found.noise + 1e-300), 1e-12)
+        u = (mean - top) / learned
+        gain = learned * (u * ndtr(u) + np.exp(-0.5 * u * u) / math.sqrt(2 * math.pi))
+        worth = self.told * np.minimum(gain, self._excess(top)) - (top - mean)
+        k = int(np.argmax(worth))
+        return places[k] if worth[k] > 0 else None
+
+    def _excess(self, top: float) -> float:
+        """By how much one more draw may exceed the best of all so far, as the upper tail of the payoffs says.
+
+        The best of n + 1 draws exceeds that of n by θ/(n + 1) on average, if the tail is exponential with mean θ. It is
+        measured among the points that were played to see and among all, since a ceiling shows in the latter first.
+        """
+        payoffs = self.history.payoffs.rows
+        seen = payoffs[self.history.scales.rows == 0]
+        return math.sqrt(_mean_excess(payoffs) * _mean_excess(np.append(seen, top))) / (len(seen) + 1)
+
+    def _judged(self, found: Surface) -> dict[str, int]:
+        """What the scouts that came back found: whether one was better than the best by more than noise."""
+        position = self.search or Position(self._start())
+        ids, payoffs = self.record.ids[position.judged :], self.history.payoffs.rows[position.judged :]
+        scouted = (self.history.scales.rows[position.judged :] == 0) & (ids >= self._opening)
+        better = found.means(position.best[None])[0] + 2 * math.sqrt(found.noise)
+        fruitless = position.fruitless
+        for payoff in payoffs[scouted]:
+            fruitless = fruitless // 2 if payoff > better else fruitless + 1
+        return {"judged": self.told, "fruitless": fruitless}
 
     def _start(self) -> Array:
         """Where the best payoff was drawn.  (d,)"""
@@ -202,13 +308,34 @@ class Auto(BoxLearner):
         decision.flags.writeable = False
         return decision
 
+    def restore(self, state: dict[str, Any]) -> None:
+        super(BoxLearner, self).restore(state)
+        record = self.record
+        self.history.extend(record.decisions, record.mediators, self._scale.units(record.payoffs))
+
+
+def _mean_excess(payoffs: Array) -> float:
+    """By how much the largest exceed the next one."""
+    n = min(EXTREMES, len(payoffs) - 1)
+    largest = np.partition(payoffs, -n - 1)[-n - 1 :]
+    return float(largest.mean() - largest.min()) * (n + 1) / n
+
+
+def _remembered(told: int) -> Indices:
+    """The last samples, and those before them at even distances: a bounded number of all that were told."""
+    older = told - REMEMBERED
+    if older <= REMEMBERED:
+        return np.arange(told)
+    stride = 2 ** math.ceil(math.log2(older / REMEMBERED))
+    return np.concatenate([np.arange(0, older, stride), np.arange(older, told)])
+
 
 def _scaled_box(space: Any, low: Any, high: Any, dimension: Any) -> Box:
     """Points and scales to search, from a box, its two corners, or a number of dimensions."""
     if isinstance(space, Box):
-        if isinstance(space.family, LocationScale):
-            return space
-        low, high = space.low, space.high
+        low, high = space.corners
+        if space.family.shape == ():
+            low, high = low[0], high[0]
     elif space is not None:
         raise ParameterError(
             f"Auto searches a box, got a {type(space).__name__}; give low and high, or take Realist on a finite set"
@@ -222,5 +349,4 @@ def _scaled_box(space: Any, low: Any, high: Any, dimension: Any) -> Box:
     low, high = np.broadcast_arrays(finite_array(low, "low"), finite_array(high, "high"))
     if not (low < high).all():
         raise ParameterError(f"low must be below high in every dimension, got low={low} and high={high}")
-    most = LARGEST / math.sqrt(max(1, low.size))
-    return Box(LocationScale(high - low), np.append(low, min(SMALLEST, most)), np.append(high, max(SCOUTED, most)))
+    return Box(LocationScale(high - low), np.append(low, 0.0), np.append(high, LARGEST))
