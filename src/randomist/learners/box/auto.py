@@ -28,9 +28,8 @@ REFINEMENTS = 4  # of the candidates, around the best so far
 LOCAL, TOWARDS, LEADING, PAST, ANYWHERE = 5, 3, 2, 2, 2  # candidates of each kind in a refinement
 STEPS = np.array([0.03, 0.1, 0.3, 1.0, 3.0])  # uphill, in diagonals of the cloud
 CLIMBS = 4
-import os
-CAUTION = float(os.environ.get("CAUTION", "0.5"))
-NEAR = float(os.environ.get("NEAR", "0.375"))
+CAUTION = 0.5  # posterior deviations below the mean that make a point's value
+NEAR = 0.5  # of the samples of a surface: the last and the nearest ones
 LEADERS = 5  # best payoffs, towards whose mediators candidates lie
 GROWTH, AGAIN = 1.1, 50  # smoothness and noise are chosen anew when there are as many samples more
 EXTREMES = 5  # payoffs that show the upper tail
