@@ -273,14 +273,11 @@ class Box:
         return np.asarray(np.clip(low + points * (high - low), low, high))
 
     def history(self) -> Any:
-        """An empty history of this space: a `ScaledHistory` where decisions carry their scale, else a `BoxHistory`."""
+        """An empty history of this space, for learners of a fixed std."""
         from randomist.histories.box import BoxHistory
         from randomist.histories.gaussian import GaussianHistory
-        from randomist.histories.scaled import ScaledHistory
         from randomist.histories.truncated import TruncatedHistory
 
-        if isinstance(self.family, LocationScale):
-            return ScaledHistory(self)
         if isinstance(self.family, TruncatedGaussian):
             return TruncatedHistory(self)
         return GaussianHistory(self) if isinstance(self.family, Gaussian) else BoxHistory(self)

@@ -187,10 +187,20 @@ class Learner(ABC):
         if search is not None:
             self.resume_search(search)
 
-    def tell(self, trial: Trial | int, payoff: float) -> None:
-        """The payoff of an asked trial, in the user's units; in any order, each trial once."""
+    def tell(self, trial: Trial | int, payoff: float | None = None, *, feasible: bool = True) -> None:
+        """The payoff of an asked trial, in the user's units; in any order, each trial once.
+
+        `feasible=False` says that its mediator broke a constraint: it enters no estimate, with or without a payoff, and
+        the search keeps away from there.
+        """
         ticket = self._ticket(trial)
-        self._tell(ticket, ticket.mediator, payoff)
+        if feasible:
+            self._tell(ticket, ticket.mediator, payoff)
+            return
+        if payoff is not None:
+            number(payoff)
+        self._exclude(ticket)
+        del self._pending[ticket.id]
 
     def tell_all(self, trials: Sequence[Trial | int], payoffs: Sequence[float]) -> None:
         """Many trials told at once, in this order: the same as one by one, in one pass where the learner can.
@@ -325,7 +335,14 @@ class Learner(ABC):
         self._next_id += 1
         return trial
 
-    def _tell(self, ticket: Trial, mediator: Any, payoff: float) -> None:
+    def _exclude(self, ticket: Trial) -> None:
+        """A trial that broke a constraint enters the caches; raises before it changes anything."""
+        raise ParameterError(
+            f"{type(self).__name__} cannot keep away from what is infeasible, only Auto can; tell trial {ticket.id} a "
+            "payoff all the same, or fail it"
+        )
+
+    def _tell(self, ticket: Trial, mediator: Any, payoff: Any) -> None:
         value = number(payoff)
         if self._scale.running and not self._scale.covers(value):
             self._widen(value, value)

@@ -15,9 +15,8 @@ GONE = {"Realist": ("deviation", "caution", "minimum")}  # settings of 0.1.0 tha
 SEARCHES = {
     "MCMCRandomist": {"current": "current"},
     "Prospector": {"last": "last"},
-    "Auto": {"best": "best", "scale": "scale", "scale_now": "scale", "path": "path", "length": "length",
-             "searched": "searched"},
-}  # fmt: skip
+    "Auto": {"best": "best", "scale": "scale", "scale_now": "scale"},
+}
 
 
 def load(state: dict[str, Any]) -> Learner:

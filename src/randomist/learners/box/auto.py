@@ -3,53 +3,56 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from itertools import islice
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
+from scipy.special import ndtri
 
-from randomist._checks import finite_array, whole_number
+from randomist._checks import finite_array, probability, whole_number
 from randomist._types import Array, Indices
-from randomist.errors import ParameterError
+from randomist.errors import NoDataError, ParameterError, ShapeError, StateError
 from randomist.families import LocationScale
 from randomist.histories.estimates import Estimates
+from randomist.learners.base import Trial
+from randomist.learners.box import interval as intervals
+from randomist.learners.box import scouting
 from randomist.learners.box.base import BoxLearner
+from randomist.learners.box.climbing import LARGEST, scale_at, searched
 from randomist.learners.box.filling import filling_point
-from randomist.learners.box.surface import USUAL, Surface, likeliest, surface, tamed
+from randomist.learners.box.interval import Confirmation, Interval
+from randomist.learners.box.samples import FEWEST, Samples, in_units, remembered
+from randomist.learners.box.surface import USUAL, Surface, border, likeliest, surface
+from randomist.learners.payoffs import number
 from randomist.spaces import Box
 
-FEWEST, MOST = 4, 16  # points that fill the box at first, two per dimension between these bounds
-LARGEST, SMALLEST = 0.2, 0.01  # scale, in widths of the box
-STEP = 0.8  # from one scale to the next
-SAMPLES = 200, 400
-REFINEMENTS = 4  # of the candidates, around the best so far
-LOCAL, TOWARDS, LEADING, PAST, ANYWHERE = 5, 3, 2, 2, 2  # candidates of each kind in a refinement
-STEPS = np.array([0.03, 0.1, 0.3, 1.0, 3.0])  # uphill, in diagonals of the cloud
-CLIMBS = 4
-CAUTION = 0.5  # posterior deviations below the mean that make a point's value
-NEAR = 0.5  # of the samples of a surface: the last and the nearest ones
-LEADERS = 5  # best payoffs, towards whose mediators candidates lie
+OPENING = 4, 16  # points that fill the box at first, two per dimension between these bounds
 GROWTH, AGAIN = 1.1, 50  # smoothness and noise are chosen anew when there are as many samples more
-EXTREMES = 5  # payoffs that show the upper tail
-SCOUTS = 64  # places that are looked at for a scout
-REST = 8  # fruitless scouts that double the wait for the next one
-REMEMBERED = 1024  # samples: the last ones, and as many of those before
+CLOUD = 8  # pairs of points that stand for a decision's Gaussian
+SUPPORT = 5.0, 0.5  # plays of a point alone that its samples must be worth, and the part of its variance they explain
+GONE = {"path", "length", "searched"}  # of a search, as versions up to 0.1.0 had it
 
 
 @dataclass(frozen=True, eq=False)
 class Position:
     """Where the search is, in coordinates where the box is the unit cube."""
 
-    best: Array  # the point with the largest mean, as of the last search  (d,)
+    best: Array  # the point with the largest value, as of the last search  (d,)
     scale: float = LARGEST  # s, the std of the next decision in widths of the box
-    length: int = USUAL[0]  # of the surface
+    smoothness: int = USUAL[0]  # of the surface: a number of its lengths
     noise: int = USUAL[1]
     fitted: int = 0  # payoffs that these two know
     scouted: int = 0  # the last scout's number
     judged: int = 0  # payoffs that were looked at for what scouts found
     fruitless: int = 0  # scouts that found nothing
+    confirm: int = 0  # the first of the trials that play the best point to confirm it
+    confirms: int = 0  # how many these are
+
+    def confirms_with(self, ids: Indices) -> np.typing.NDArray[np.bool_]:
+        return (ids >= self.confirm) & (ids < self.confirm + self.confirms)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -58,11 +61,11 @@ class Auto(BoxLearner):
 
     A Gaussian process goes through the samples, the nearest ones and some of all others; how smooth it is and how much
     of the payoffs is noise follows from its evidence. Each round plays N(x, (s·width)²), truncated to the box, at the
-    point x where its mean is largest. Candidates are near the best so far, between it and the best mediators, at these,
-    near past decisions, anywhere, and uphill. s is the largest scale at which what is lost on average, compared with x,
-    is within a posterior deviation: as wide as cannot be told apart from the best. A scout goes to a place where the
-    process is unsure, if what it may find, earned for as long again as the run has lasted, is more than it costs; the
-    more of them come back with nothing, the longer the next one waits.
+    point x where its mean less half a deviation is largest. s is the largest scale at which what is lost on average,
+    compared with x, is within a posterior deviation: as wide as cannot be told apart from the best. A scout goes to a
+    place where the process is unsure, if what it may find, earned for as long again as the run has lasted, is more than
+    it costs; the more of them come back with nothing, the longer the next one waits. While all payoffs are equal, the
+    box is filled.
 
     A decision is (x, s), s in widths of the box; at s = 0 the point itself is played. Every mediator lies in the box. Not
     in the paper; its page in the docs has what was tried and measured.
@@ -77,7 +80,8 @@ class Auto(BoxLearner):
     dimension
         How many parameters there are. Without `low` and `high` each of them is searched between -1 and 1.
     payoff_range
-        "running", the default, learns the range from what is told. (low, high) fixes it, in your units.
+        "running", the default, takes payoffs as they come. (low, high) fixes their range, in your units, so that
+        `confirmed` can give an interval for the mean that assumes nothing else.
     out_of_range
         What happens to a payoff outside of a fixed range: "refuse" raises an error, "clip" clips and counts it.
     first
@@ -102,9 +106,13 @@ class Auto(BoxLearner):
         super().__post_init__()
         d = self.space.dimension
         self._shift = self._rng.random(d)  # of the points that fill the box
-        self._opening = min(max(2 * d, FEWEST), MOST)
-        half = np.random.default_rng(0).standard_normal((8, d))
+        self._opening = min(max(2 * d, OPENING[0]), OPENING[1])
+        half = np.random.default_rng(0).standard_normal((CLOUD, d))
         self._cloud = np.concatenate([half, -half])
+        self._begun = np.empty((0, d)), np.empty(0)  # known before: points and payoffs, in the user's units
+        self.infeasible: dict[int, Array] = {}  # mediators of trials that were told to be so, by id
+
+    # What a user asks for.
 
     @property
     def scale(self) -> float:
@@ -112,221 +120,240 @@ class Auto(BoxLearner):
         return LARGEST if self.search is None else self.search.scale
 
     def recommend(self) -> Any:
-        """The point with the largest mean so far; play it without noise."""
-        self._require_data()
-        return self._point(self.space.from_unit(self._start() if self.search is None else self.search.best))
+        """The point with the largest value so far, one that samples support; play it without noise."""
+        return self._point(self.space.from_unit(self._position().best))
 
     def estimate(self, points: ArrayLike) -> Estimates:
-        """What the samples say about any points of the box; `value` and `width` in the user's units.  (n,) each
+        """What the samples say about the mean payoff at any points of the box, in the user's units.  (n,) each
 
         `width` is a standard deviation, `effective_samples` how many plays of the point alone would say as much, and
         `coverage` the part of what was unknown of it that is known now.
         """
-        rows = self.space.family.mediator_rows(points, "points")
-        low, high = self.space.corners
-        outside = ((rows < low) | (rows > high)).any(axis=1)
-        if outside.any():
-            raise ParameterError(f"point {rows[outside][0]} lies outside the box [{low}, {high}]")
-        return self._scale.to_user(self._estimate(rows))
-
-    def _estimate(self, decisions: Array) -> Estimates:
-        n = len(decisions)
-        if not self.told:
-            return Estimates.nothing(n)
-        unit = self.space.to_unit(decisions)
-        found = self._surface(self.search or Position(self._start()), unit[0])
+        rows = self._inside(points, "points")
+        if not self._known():
+            return Estimates.nothing(len(rows))
+        samples, unit = self._samples(), self.space.to_unit(rows)
+        if samples.span == 0:
+            return Estimates.nothing(len(rows))._replace(value=np.full(len(rows), samples.low))
+        found = self._surface(samples, self._position(), unit[0])
         deviation = found.deviations(unit)
-        with np.errstate(divide="ignore"):
-            effective = np.minimum(found.noise / deviation**2, float(self.told))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            effective = np.fmin(found.noise / deviation**2, float(self._known()))
             log_effective = np.log(effective)
-        plays = np.array([(self.history.points.rows == row).all(axis=1).sum() for row in unit])
+        points_played = self.record.decisions[:, :-1]
+        plays = np.array([(points_played == row).all(axis=1).sum() for row in rows])
         coverage = 1 - deviation**2 / found.variance
-        return Estimates(found.means(unit), effective, np.full(n, np.inf), deviation, plays, coverage, log_effective)
+        value = found.means(unit)
+        estimates = Estimates(value, effective, np.full(len(rows), np.inf), deviation, plays, coverage, log_effective)
+        return estimates.scaled(samples.low, samples.span)
+
+    def interval(self, point: ArrayLike | None = None, level: float = 0.95) -> Interval:
+        """An interval for the mean payoff at a point itself, by default the recommended one, from what is known so far.
+
+        It stands on the Gaussian process: on a mean payoff that is about as smooth as it was found to be, and noise
+        about the same everywhere. Where too few samples are near for that it answers "unsupported", and not a number;
+        `confirm` gives intervals that assume less.
+        """
+        probability(level, "level")
+        rows = None if point is None else self._inside(point, "point")
+        if rows is not None and len(rows) != 1:
+            raise ShapeError(f"interval takes one point, got {len(rows)}; estimate takes several")
+        if not self._known():
+            return intervals.unsupported(level)
+        samples, position = self._samples(), self._position()
+        unit = position.best[None] if rows is None else self.space.to_unit(rows)
+        found = self._surface(samples, position, unit[0])
+        deviation, mean = float(found.deviations(unit)[0]), float(found.means(unit)[0])
+        worth, explained = SUPPORT
+        flat = samples.span == 0 or self._known() < self._opening
+        if flat or found.noise < worth * deviation**2 or deviation**2 > (1 - explained) * found.variance:
+            return intervals.unsupported(level)
+        half = float(ndtri((1 + level) / 2)) * deviation
+        low, middle, high = (samples.low + samples.span * value for value in (mean - half, mean, mean + half))
+        return Interval(middle, low, high, level, "surface")
+
+    def confirm(self, n: int) -> list[Trial]:
+        """The next `n` trials play the recommended point itself; tell them, and `confirmed` has an interval."""
+        plays = whole_number(n, "n")
+        self.search = replace(self._position(), confirm=self._next_id, confirms=plays)
+        return self.ask(batch=plays)
+
+    def confirmed(self, level: float = 0.95) -> Confirmation:
+        """What the plays of the last `confirm` say about that point alone.
+
+        The point was chosen before them, so independent payoffs are all that is needed: for the mean where
+        `payoff_range` is known, and for the median always. For the mean of payoffs without a known range there is no
+        such interval; it gets Student's, which says that it is asymptotic.
+        """
+        probability(level, "level")
+        if self.search is None or not (rows := self.search.confirms_with(self.record.ids)).any():
+            raise NoDataError("no play of a confirmation has been told; ask for some with confirm(n), and tell them")
+        payoffs, point = self.record.payoffs[rows], self.record.mediators[rows][0]
+        fixed = not self._scale.running and not self._scale.unbounded
+        mean = (
+            intervals.bounded_mean(self._clipped(payoffs), self._scale.low, self._scale.high, level)
+            if fixed
+            else intervals.asymptotic_mean(payoffs, level)
+        )
+        return Confirmation(self._point(point), len(payoffs), mean, intervals.median(payoffs, level))
+
+    def begin(self, points: ArrayLike, payoffs: ArrayLike) -> None:
+        """Known results of earlier work: points of the box and what each paid, in the user's units.  (n, d), (n,)
+
+        They inform the search like samples of its own, and count neither as told nor as asked.
+        """
+        rows, values = self._inside(points, "points"), [number(payoff) for payoff in np.ravel(payoffs).tolist()]
+        if len(rows) != len(values):
+            raise ShapeError(f"give one payoff per point, got {len(rows)} points and {len(values)} payoffs")
+        if not self._scale.running:
+            for value in values:
+                self._scale.unit(value)  # refuses
+        known = self._begun
+        self._begun = np.concatenate([known[0], rows]), np.concatenate([known[1], values])
 
     # A round.
 
     def _decide(self) -> Any:
-        if self._next_id < self._opening or self._flat():
-            return self._decision(self._filling(self._next_id), 0.0)
-        before = self.search or Position(self._start())
-        if self.told >= GROWTH * before.fitted or self.told >= before.fitted + AGAIN:
-            samples, payoffs = self._samples(before.best)
-            length, noise = likeliest(samples, payoffs, before.length, before.noise)
-            before = replace(before, length=length, noise=noise, fitted=self.told)
-        found = self._surface(before, before.best)
-        best = self._searched(found, before.best)
-        self.search = replace(before, best=best, scale=self._scale_at(found, best, before.scale), **self._judged(found))
-        scout = self._scout(found)
-        if scout is not None:
-            self.search = replace(self.search, scouted=self._next_id)
-            return self._decision(scout, 0.0)
-        return self._decision(self.search.best, self.search.scale)
+        before = self.search
+        if before is not None and before.confirm <= self._next_id < before.confirm + before.confirms:
+            return self._decision(before.best, 0.0)
+        if (self._next_id == 0 and self.first is not None) or self._next_id + len(self._begun[1]) < self._opening:
+            return self._decision(self._filling(), 0.0)
+        samples = self._samples() if self._known() else None
+        if samples is None or samples.span == 0:
+            return self._decision(self._filling(), 0.0)
+        position = self._position()
+        if self._known() >= GROWTH * position.fitted or self._known() >= position.fitted + AGAIN:
+            smoothness, noise = likeliest(*samples.near(position.best), position.smoothness, position.noise)
+            position = replace(position, smoothness=smoothness, noise=noise, fitted=self._known())
+        found = self._surface(samples, position, position.best, self._waiting())
+        position = self._judged(position, found, samples)
+        best = searched(found, position.best, position.scale, samples, self._rng)
+        position = replace(position, best=best, scale=scale_at(found, best, position.scale, self._cloud))
+        scout = None
+        if scouting.due(self._next_id - position.scouted, position.fruitless):
+            scout = scouting.scout(found, best, samples, self._known(), self._rng)
+        if scout is None:
+            self.search = position
+            return self._decision(best, position.scale)
+        self.search = replace(position, scouted=self._next_id)
+        return self._decision(scout, 0.0)
 
-    def _flat(self) -> bool:
-        """Whether the payoffs do not say where to go: all of them are the same."""
-        payoffs = self.history.payoffs.rows
-        return len(payoffs) == 0 or bool(payoffs.min() == payoffs.max())
-
-    # The surface.
-
-    def _surface(self, position: Position, near: Array) -> Surface:
-        samples, payoffs = self._samples(near)
-        pending = [self.space.to_unit(np.ravel(trial.mediator)) for trial in self._pending.values()]
-        waiting = np.array(pending[-SAMPLES[0] :]).reshape(-1, near.size)
-        return surface(samples, payoffs, position.length, position.noise, waiting)
-
-    def _samples(self, near: Array) -> tuple[Array, Array]:
-        """Mediators and payoffs of the last samples, of the nearest ones, and of some of all others.  (n, d), (n,)"""
-        t, most = self.told, min(max(SAMPLES[0], 4 * near.size), SAMPLES[1])
-        pool = _remembered(t)
-        if len(pool) > most:
-            distance = np.sum((self.history.mediators.rows[pool] - near) ** 2, axis=1)
-            distance[-(most // 4) :] = -1.0
-            order, nearest = np.argsort(distance, kind="stable"), int(NEAR * most)
-            spread = np.linspace(nearest, len(pool) - 1, most - nearest).astype(np.int64)
-            pool = pool[np.sort(order[np.concatenate([np.arange(nearest), spread])])]
-        return self.history.mediators.rows[pool], tamed(self.history.payoffs.rows[pool])
-
-    # Where to play.
-
-    def _searched(self, found: Surface, start: Array) -> Array:
-        """The best of the candidates, refined.  (d,)"""
-        best, value = start, found.safe(start[None], CAUTION)[0]
-        for _ in range(REFINEMENTS):
-            candidates = self._candidates(found, best)
-            values = found.safe(candidates, CAUTION)
-            k = int(np.argmax(values))
-            if values[k] > value:
-                best, value = candidates[k], values[k]
-        return best
-
-    def _candidates(self, found: Surface, best: Array) -> Array:
-        """(n, d)"""
-        rng, d, s, samples = self._rng, best.size, self.scale, self.history.mediators.rows
-        leaders = samples[self._leaders()]
-        local = best + s * rng.choice([0.3, 1.0, 3.0], (LOCAL, 1)) * rng.standard_normal((LOCAL, d))
-        towards = best + rng.random((TOWARDS, 1)) * (leaders[rng.integers(len(leaders), size=TOWARDS)] - best)
-        leading = leaders[rng.integers(len(leaders), size=LEADING)]
-        past = self.history.points.rows[rng.integers(self.told, size=PAST)] + s * rng.standard_normal((PAST, d))
-        anywhere = rng.random((ANYWHERE, d))
-        uphill = self._uphill(found, best)
-        points: Array = np.clip(np.concatenate([local, towards, leading, past, anywhere, uphill]), 0.0, 1.0)
-        return points
-
-    def _leaders(self) -> Indices:
-        """The samples with the best payoffs."""
-        payoffs = self.history.payoffs.rows
-        n = min(LEADERS, len(payoffs))
-        return np.argpartition(-payoffs, n - 1)[:n]
-
-    def _uphill(self, found: Surface, point: Array) -> Array:
-        """The best points along the gradient, each from the one before.  (CLIMBS at most, d)"""
-        steps, path = STEPS[:, None] * self.scale * math.sqrt(point.size), []
-        for _ in range(CLIMBS):
-            slope = found.slope(point)
-            slope[((point <= 0) & (slope < 0)) | ((point >= 1) & (slope > 0))] = 0.0
-            steepness = math.sqrt(float(slope @ slope))
-            if steepness < 1e-12:
-                break
-            line = np.clip(point + steps * slope / steepness, 0.0, 1.0)
-            point = line[int(np.argmax(found.means(line)))]
-            path.append(point)
-        return np.array(path).reshape(-1, point.size)
-
-    def _scale_at(self, found: Surface, best: Array, scale: float) -> float:
-        """The largest scale, of those a factor apart, at which a cloud cannot be told apart from its centre."""
-        caution, top = best.size / (best.size + 5), found.means(best[None])[0]
-
-        def alike(scale: float) -> bool:
-            cloud = np.clip(best + scale * self._cloud, 0.0, 1.0)
-            return bool(top - found.means(cloud).mean() <= caution * found.deviations(cloud).mean())
-
-        if alike(scale):
-            while scale < LARGEST and alike(min(scale / STEP, LARGEST)):
-                scale = min(scale / STEP, LARGEST)
-            return scale
-        while scale > SMALLEST and not alike(scale):
-            scale = max(scale * STEP, SMALLEST)
-        return scale
-
-    # Scouts.
-
-    def _scout(self, found: Surface) -> Array | None:
-        """A place where one play may pay for itself; None where there is none, or the last scouts found nothing.
-
-        If the mean there becomes known as well as one payoff lets it, it exceeds the best by st (u Φ(u) + φ(u)) on
-        average (Frazier et al. 2009, the knowledge gradient), in each of as many rounds as there were.
-        """
-        position = self.search
-        if self._next_id - position.scouted < 2 ** (position.fruitless / REST):
-            return None
-        places = self._rng.random((SCOUTS, position.best.size))
-        mean, deviation = found.means(places), found.deviations(places)
-        top = found.means(position.best[None])[0]
-        learned = np.maximum(deviation**2 / np.sqrt(deviation**2 + found.noise + 1e-300), 1e-12)
-        u = (mean - top) / learned
-        gain = learned * (u * ndtr(u) + np.exp(-0.5 * u * u) / math.sqrt(2 * math.pi))
-        worth = self.told * np.minimum(gain, self._excess(top)) - (top - mean)
-        k = int(np.argmax(worth))
-        return places[k] if worth[k] > 0 else None
-
-    def _excess(self, top: float) -> float:
-        """By how much one more draw may exceed the best of all so far, as the upper tail of the payoffs says.
-
-        The best of n + 1 draws exceeds that of n by θ/(n + 1) on average, if the tail is exponential with mean θ. It is
-        measured among the points that were played to see and among all, since a ceiling shows in the latter first.
-        """
-        payoffs = self.history.payoffs.rows
-        seen = payoffs[self.history.scales.rows == 0]
-        return math.sqrt(_mean_excess(payoffs) * _mean_excess(np.append(seen, top))) / (len(seen) + 1)
-
-    def _judged(self, found: Surface) -> dict[str, int]:
+    def _judged(self, position: Position, found: Surface, samples: Samples) -> Position:
         """What the scouts that came back found: whether one was better than the best by more than noise."""
-        position = self.search or Position(self._start())
-        ids, payoffs = self.record.ids[position.judged :], self.history.payoffs.rows[position.judged :]
-        scouted = (self.history.scales.rows[position.judged :] == 0) & (ids >= self._opening)
+        new = slice(position.judged, None)
+        ids, scales = self.record.ids[new], self.record.decisions[new, -1]
+        scouted = (scales == 0) & (ids >= self._opening) & ~position.confirms_with(ids)
+        payoffs = (self._clipped(self.record.payoffs[new][scouted]) - samples.low) / samples.span
         better = found.means(position.best[None])[0] + 2 * math.sqrt(found.noise)
-        fruitless = position.fruitless
-        for payoff in payoffs[scouted]:
-            fruitless = fruitless // 2 if payoff > better else fruitless + 1
-        return {"judged": self.told, "fruitless": fruitless}
+        fruitless = scouting.fruitless(position.fruitless, payoffs, better)
+        return replace(position, judged=self.told, fruitless=fruitless)
 
-    def _start(self) -> Array:
-        """Where the best payoff was drawn.  (d,)"""
-        start: Array = np.clip(self.history.mediators.rows[int(np.argmax(self.history.payoffs.rows))], 0.0, 1.0)
-        return start
+    # What is known.
 
-    def _filling(self, number: int) -> Array:
-        """Point `number` of those that fill the box, the first one as given.  (d,)"""
-        if number == 0 and self.first is not None:
+    def _known(self) -> int:
+        """Samples: told, and known before."""
+        return self.told + len(self._begun[1])
+
+    def _samples(self) -> Samples:
+        record, begun = self.record, len(self._begun[1])
+        chosen = remembered(self._known())
+        old, new = chosen[chosen < begun], chosen[chosen >= begun] - begun
+        mediators = self.space.to_unit(record.mediators[new].reshape(len(new), -1))
+        centres, scales = self.space.family.split(record.decisions[new])
+        seen = (scales == 0) & ~(False if self.search is None else self.search.confirms_with(record.ids[new]))
+        payoffs, low, span = in_units(np.append(self._begun[1][old], self._clipped(record.payoffs[new])))
+        given = self.space.to_unit(self._begun[0][old])
+        points, from_there = np.concatenate([given, mediators]), np.concatenate([given, self.space.to_unit(centres)])
+        return Samples(points, payoffs, from_there, np.append(np.ones(len(old), bool), seen), low, span)
+
+    def _surface(self, samples: Samples, position: Position, near: Array, waiting: Array | None = None) -> Surface:
+        points, payoffs = samples.near(near)
+        pending = np.empty((0, near.size)) if waiting is None else waiting
+        found = surface(points, payoffs, position.smoothness, position.noise, pending)
+        if not self.infeasible:
+            return found
+        outside = np.array(list(self._last(self.infeasible.values()))).reshape(-1, near.size)
+        return found._replace(border=border(points, self.space.to_unit(outside)))
+
+    def _waiting(self) -> Array:
+        """Where the last of the pending trials play.  (p, d)"""
+        pending = [np.ravel(trial.mediator) for trial in self._last(self._pending.values())]
+        return self.space.to_unit(np.array(pending).reshape(-1, self.space.dimension))
+
+    @staticmethod
+    def _last(values: Any) -> Iterator[Any]:
+        return islice(reversed(values), FEWEST)
+
+    def _position(self) -> Position:
+        """Where the search is; before it has begun, where the best payoff was drawn."""
+        if self.search is not None:
+            position: Position = self.search
+            return position
+        if not self._known():
+            self._require_data()
+        samples = self._samples()
+        return Position(np.clip(samples.points[int(np.argmax(samples.payoffs))], 0.0, 1.0))
+
+    def _clipped(self, payoffs: Array) -> Array:
+        """Payoffs of the record within a range that is fixed."""
+        return payoffs if self._scale.running else np.clip(payoffs, self._scale.low, self._scale.high)
+
+    def _inside(self, points: ArrayLike, name: str) -> Array:
+        """Points of the box, one per row.  (n, d)"""
+        rows = self.space.family.mediator_rows(points, name)
+        low, high = self.space.corners
+        outside = ((rows < low) | (rows > high)).any(axis=1)
+        if outside.any():
+            raise ParameterError(f"{name} must lie in the box from {low} to {high}, got {rows[outside][0]}")
+        return rows
+
+    def _filling(self) -> Array:
+        """The next of the points that fill the box, the first one as given.  (d,)"""
+        if self._next_id == 0 and self.first is not None:
             return self.space.to_unit(np.ravel(self.first))
-        return filling_point(number, self._shift)
+        return filling_point(self._next_id, self._shift)
 
     def _decision(self, point: Array, scale: float) -> Array:
         decision: Array = self.space.family.join(self.space.from_unit(point), scale)
         decision.flags.writeable = False
         return decision
 
+    # What is told.
+
+    def _absorb(self, decision: Any, mediator: Any, payoff: float) -> None:
+        """Nothing: all is in the record."""
+
+    def _rescale(self, payoffs: Array) -> None:
+        """Nothing: payoffs are read as they were told."""
+
+    def _exclude(self, ticket: Trial) -> None:
+        self.infeasible[ticket.id] = np.ravel(ticket.mediator)
+
+    # Save and load.
+
+    def state(self) -> dict[str, Any]:
+        mediators = np.array(list(self.infeasible.values())).reshape(-1, self.space.dimension)
+        infeasible = {"ids": np.array(list(self.infeasible), np.int64), "mediators": mediators}
+        begun = {"points": self._begun[0], "payoffs": self._begun[1]}
+        return super().state() | {"infeasible": infeasible, "begun": begun}
+
     def restore(self, state: dict[str, Any]) -> None:
-        super(BoxLearner, self).restore(state)
-        record = self.record
-        self.history.extend(record.decisions, record.mediators, self._scale.units(record.payoffs))
+        super().restore(state)
+        if "begun" in state:  # not in 0.1.0
+            self.begin(state["begun"]["points"], state["begun"]["payoffs"])
+            excluded = state["infeasible"]
+            self.infeasible = dict(zip(map(int, excluded["ids"]), np.asarray(excluded["mediators"]), strict=True))
+
+    def check_search(self, state: Any) -> Any:
+        if isinstance(state, dict) and state.keys() & GONE:  # of an earlier version
+            state = {name: value for name, value in state.items() if name not in GONE}
+        if not isinstance(state, dict) or "best" not in state:
+            raise StateError(f"a search of Auto has a best point, got {state!r:.80}")
+        usual = {f.name: f.default for f in fields(Position) if f.name != "best"}
+        return super().check_search(usual | state)
 
 
-def _mean_excess(payoffs: Array) -> float:
-    """By how much the largest exceed the next one."""
-    n = min(EXTREMES, len(payoffs) - 1)
-    largest = np.partition(payoffs, -n - 1)[-n - 1 :]
-    return float(largest.mean() - largest.min()) * (n + 1) / n
-
-
-def _remembered(told: int) -> Indices:
-    """The last samples, and those before them at even distances: a bounded number of all that were told."""
-    older = told - REMEMBERED
-    if older <= REMEMBERED:
-        return np.arange(told)
-    stride = 2 ** math.ceil(math.log2(older / REMEMBERED))
-    return np.concatenate([np.arange(0, older, stride), np.arange(older, told)])
 
 
 def _scaled_box(space: Any, low: Any, high: Any, dimension: Any) -> Box:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +22,7 @@ from randomist.spaces import Box
 
 @dataclass(eq=False, kw_only=True)
 class BoxLearner(Learner):
-    """A learner that searches a box: the space makes its history, a subclass says how decisions are estimated.
+    """A learner that searches a box.
 
     Settings are those of `Learner`; `space` is a `Box`, and `first` a point of it.
     """
@@ -43,32 +42,6 @@ class BoxLearner(Learner):
                 raise ShapeError(f"first must have shape {self.space.family.shape}, got {first.shape}")
             if not ((low <= first.reshape(-1)) & (first.reshape(-1) <= high)).all():
                 raise ParameterError(f"first must lie in the box, got {self.first}; the box is [{low}, {high}]")
-        self.history: Any = self.space.history()
-
-    @abstractmethod
-    def _estimate(self, decisions: Array) -> Estimates:
-        """Of decisions, one per row, on the [0, 1] scale.  (n, size of a decision)"""
-
-    def estimate(self, decisions: ArrayLike) -> Estimates:
-        """What the history says about any decisions of the box; `value` and `width` in the user's units.  (n,) each"""
-        rows = self.space.family.decision_rows(decisions)
-        outside = ~self.space.contains(decisions)
-        if outside.any():
-            scale = ", the last entry being the scale" if isinstance(self.space.family, LocationScale) else ""
-            raise ParameterError(
-                f"decision {rows[outside][0]} lies outside the box [{self.space.low}, {self.space.high}]{scale}"
-            )
-        return self._scale.to_user(self._estimate(rows))
-
-    def _absorb(self, decision: Any, mediator: Any, payoff: float) -> None:
-        self.history.append(decision, mediator, payoff)
-        self._follow()
-
-    def _follow(self) -> None:
-        """What a learner caches beside the history, after a sample entered it: told now, or told before a load."""
-
-    def _rescale(self, payoffs: Array) -> None:
-        self.history.replace_payoffs(payoffs)
 
     def _require_data(self) -> None:
         if not self.told:
@@ -82,22 +55,10 @@ class BoxLearner(Learner):
         array.flags.writeable = False
         return array
 
-    def _caches(self) -> dict[str, Any]:
-        cached: dict[str, Any] = self.history.state()
-        return cached
-
-    def restore(self, state: dict[str, Any]) -> None:
-        super().restore(state)
-        record, log_mixture = self.record, state["caches"]["log_mixture"]
-        told = zip(record.decisions, record.mediators, self._scale.units(record.payoffs), log_mixture, strict=True)
-        for sample in told:
-            self.history.append_again(*sample)
-            self._follow()
-
 
 @dataclass(eq=False, kw_only=True)
 class FixedStdLearner(BoxLearner):
-    """A learner whose decisions are points, each with the same distribution around it.
+    """A learner whose decisions are points, each with the same distribution around it; the space makes its history.
 
     Settings are those of `Learner`, and this.
 
@@ -119,6 +80,15 @@ class FixedStdLearner(BoxLearner):
                 f"of {type(self.space.family).__name__}; Auto chooses the scale itself"
             )
         check_range_known(self._estimator, self._scale)
+        self.history: Any = self.space.history()
+
+    def estimate(self, decisions: ArrayLike) -> Estimates:
+        """What the history says about any decisions of the box; `value` and `width` in the user's units.  (n,) each"""
+        rows = self.space.family.decision_rows(decisions)
+        outside = ~self.space.contains(decisions)
+        if outside.any():
+            raise ParameterError(f"decision {rows[outside][0]} lies outside the box [{self.space.low}, {self.space.high}]")
+        return self._scale.to_user(self._estimate(rows))
 
     def recommend(self) -> Any:
         """The played decision with the best estimated value."""
@@ -132,6 +102,28 @@ class FixedStdLearner(BoxLearner):
         points = self.history.scaled(decisions.reshape(-1, *self.space.family.shape))
         estimates: Estimates = self.history.estimate(points, self._term(), self._estimator)
         return estimates
+
+    def _absorb(self, decision: Any, mediator: Any, payoff: float) -> None:
+        self.history.append(decision, mediator, payoff)
+        self._follow()
+
+    def _follow(self) -> None:
+        """What a learner caches beside the history, after a sample entered it: told now, or told before a load."""
+
+    def _rescale(self, payoffs: Array) -> None:
+        self.history.replace_payoffs(payoffs)
+
+    def _caches(self) -> dict[str, Any]:
+        cached: dict[str, Any] = self.history.state()
+        return cached
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        record, log_mixture = self.record, state["caches"]["log_mixture"]
+        told = zip(record.decisions, record.mediators, self._scale.units(record.payoffs), log_mixture, strict=True)
+        for sample in told:
+            self.history.append_again(*sample)
+            self._follow()
 
     def _term(self) -> float:
         """α log t: what the threshold and the width are made of."""

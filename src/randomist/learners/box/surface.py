@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from randomist._types import Array
+from randomist._types import Array, Flags
 from randomist.importance.passes import surface as passes
 
 LENGTHS = np.array([0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0])  # in diagonals √d of the unit cube
@@ -19,7 +19,21 @@ NOISES = np.array([1e-4, 0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0])  # variance
 USUAL = 4, 4  # where the search for them begins
 DOUBT = 0.4, 0.05  # nats that a step away from the usual ones must earn, times its square
 STEPS = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
-WILD = 8.0  # quartile ranges above the median: a payoff beyond counts as that far
+CAUTION = 0.5  # posterior deviations below the mean that make a point's value
+FORBIDDEN = 1e9  # added to the loss of a point that is more likely infeasible than not
+REACH, BLUR = 0.12, 0.05  # length, in diagonals, and noise of the surface through what is feasible
+
+
+class Border(NamedTuple):
+    """A surface through 1 at feasible and 0 at infeasible samples; far from all of them it is 1."""
+
+    samples: Array  # (n, d)
+    length: float
+    weights: Array  # (n,)
+
+    def chances(self, points: Array) -> Array:
+        """About the chance that a point is feasible.  (n, d) -> (n,)"""
+        return passes.means(np.ascontiguousarray(points), self.samples, self.length, self.weights, 1.0)
 
 
 class Surface(NamedTuple):
@@ -33,6 +47,7 @@ class Surface(NamedTuple):
     weights: Array  # (n,)
     factor: Array  # (n, n)
     ceiling: float  # the largest payoff
+    border: Border | None = None  # where infeasible trials were
 
     def means(self, points: Array) -> Array:
         """(n, d) -> (n,)"""
@@ -43,8 +58,20 @@ class Surface(NamedTuple):
         left = passes.remaining(np.ascontiguousarray(points), self.samples, self.length, self.factor)
         return np.sqrt(self.variance * left)
 
-    def safe(self, points: Array, caution: float) -> Array:
-        return np.minimum(self.means(points), self.ceiling) - caution * self.deviations(points)
+    def safe(self, points: Array) -> Array:
+        """What makes a point a good one to play: a cautious mean; below all others where it may be infeasible.
+
+        (n, d) -> (n,)
+        """
+        values = np.minimum(self.means(points), self.ceiling) - CAUTION * self.deviations(points)
+        if self.border is not None:
+            chances = self.border.chances(points)
+            values = np.where(chances >= 0.5, values, chances - FORBIDDEN)
+        return values
+
+    def allowed(self, points: Array) -> Flags:
+        """Whether points are more likely feasible than not.  (n, d) -> (n,)"""
+        return np.ones(len(points), bool) if self.border is None else self.border.chances(points) >= 0.5
 
     def slope(self, point: Array) -> Array:
         """The gradient of `means`.  (d,) -> (d,)"""
@@ -91,10 +118,15 @@ def likeliest(samples: Array, payoffs: Array, length: int, noise: int) -> tuple[
         here = best
 
 
-def tamed(payoffs: Array) -> Array:
-    """Payoffs far above all others drawn nearer: luck more often than not. Losses stay as they are.  (n,) -> (n,)"""
-    low, middle, high = np.quantile(payoffs, (0.25, 0.5, 0.75))
-    return np.minimum(payoffs, middle + WILD * (high - low)) if high > low else payoffs
+def border(feasible: Array, infeasible: Array) -> Border | None:
+    """Between samples of both kinds; None where none is infeasible.  (n, d), (m, d)"""
+    if not len(infeasible):
+        return None
+    samples = np.concatenate([feasible, infeasible])
+    length = REACH * math.sqrt(samples.shape[1])
+    factor = passes.cholesky(passes.kernel(samples, samples, length), BLUR)
+    below = np.append(np.zeros(len(feasible)), np.full(len(infeasible), -1.0))
+    return Border(samples, length, passes.backward(factor, passes.forward(factor, below)))
 
 
 def _length(number: int, samples: Array) -> float:

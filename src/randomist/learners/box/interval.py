@@ -1,0 +1,91 @@
+"""Intervals for the mean payoff at a point: what they say, and on what they stand."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from randomist._types import Array
+from randomist.importance.intervals.fixed import Constant, ConstantBets
+
+
+class Interval(NamedTuple):
+    """Bounds on a mean payoff, or a median, in the user's units.
+
+    `basis` says on what it stands:
+
+    - "surface": the learner's Gaussian process. It holds as far as the mean payoff is as smooth around the point as the
+      process has found it, and the noise is about Gaussian and the same everywhere.
+    - "range": independent payoffs between two known bounds. Nothing else is assumed.
+    - "asymptotic": independent payoffs with a variance, and enough of them for their mean to be about Gaussian.
+    - "order": independent payoffs; for the median.
+    - "unsupported": too little is known there. `mean` is NaN, and the bounds are infinite.
+    """
+
+    mean: float
+    low: float
+    high: float
+    level: float
+    basis: str
+
+    def __str__(self) -> str:
+        if self.basis == "unsupported":
+            return "unsupported: too few samples near enough; play the point itself, see confirm"
+        return f"{self.mean:.6g} ({self.low:.6g} to {self.high:.6g}, {self.level:.0%}, {self.basis})"
+
+    @property
+    def supported(self) -> bool:
+        return self.basis != "unsupported"
+
+
+class Confirmation(NamedTuple):
+    """What plays of one point say about it, having been chosen before them."""
+
+    point: Array  # a number where there is one dimension
+    plays: int  # that were answered
+    mean: Interval  # basis "range" where the range of payoffs is known, else "asymptotic"
+    median: Interval  # basis "order"
+
+
+def unsupported(level: float) -> Interval:
+    return Interval(math.nan, -math.inf, math.inf, level, "unsupported")
+
+
+def bounded_mean(payoffs: Array, low: float, high: float, level: float) -> Interval:
+    """Of independent payoffs between two bounds, by betting (`importance.intervals`).  (n,)"""
+    units = (payoffs - low) / (high - low)
+
+    def lower(values: Array) -> float:
+        bets = Constant(ConstantBets.on(len(values), (1 - level) / 2, [0.0], [0.0]))
+        bets.add([values])
+        return bets.lower_bound(0.0, 1.0)
+
+    span = high - low
+    return Interval(float(payoffs.mean()), low + span * lower(units), high - span * lower(1 - units), level, "range")
+
+
+def asymptotic_mean(payoffs: Array, level: float) -> Interval:
+    """Student's interval.  (n,)"""
+    from scipy.stats import t  # slow to import
+
+    n = len(payoffs)
+    if n < 2:
+        return unsupported(level)
+    mean = float(payoffs.mean())
+    half = float(t.ppf((1 + level) / 2, n - 1) * payoffs.std(ddof=1)) / math.sqrt(n)
+    return Interval(mean, mean - half, mean + half, level, "asymptotic")
+
+
+def median(payoffs: Array, level: float) -> Interval:
+    """Between two order statistics, which hold the median with at least this probability, whatever the distribution.
+
+    Fewer than k of n payoffs are below the median, or above it, with the probability of fewer than k heads.  (n,)
+    """
+    from scipy.stats import binom  # slow to import
+
+    n, ordered = len(payoffs), np.sort(payoffs)
+    k = int(np.searchsorted(binom.cdf(np.arange(n + 1), n, 0.5), (1 - level) / 2, side="right"))  # P(heads < k) <= it
+    low, high = (float(ordered[k - 1]), float(ordered[n - k])) if k else (-math.inf, math.inf)
+    return Interval(float(np.median(payoffs)), low, high, level, "order")

@@ -1,0 +1,64 @@
+"""Scouts: whether a play far from the best may pay for itself, and where."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import ndtr
+
+from randomist._types import Array
+from randomist.learners.box.samples import Samples
+from randomist.learners.box.surface import Surface
+
+EXTREMES = 5  # payoffs that show the upper tail
+PLACES = 64  # that are looked at
+REST = 8  # fruitless scouts that double the wait for the next one
+
+
+def due(rounds: int, fruitless: int) -> bool:
+    """Whether so many rounds after the last scout the next may go: the more of them found nothing, the later."""
+    return rounds >= 2 ** (fruitless / REST)
+
+
+def scout(found: Surface, best: Array, samples: Samples, rounds: int, rng: np.random.Generator) -> Array | None:
+    """A place where one play may pay for itself; None where there is none.  (d,)
+
+    If the mean there becomes known as well as one payoff lets it, it exceeds the best by st (u Φ(u) + φ(u)) on average
+    (Frazier et al. 2009, the knowledge gradient), in each of as many rounds as there were.
+    """
+    places = rng.random((PLACES, best.size))
+    mean, deviation, top = found.means(places), found.deviations(places), found.means(best[None])[0]
+    learned = np.maximum(deviation**2 / np.sqrt(deviation**2 + found.noise + 1e-300), 1e-12)
+    u = (mean - top) / learned
+    gain = learned * (u * ndtr(u) + np.exp(-0.5 * u * u) / math.sqrt(2 * math.pi))
+    worth = rounds * np.minimum(gain, excess(samples, top)) - (top - mean)
+    worth[~found.allowed(places)] = -math.inf
+    k = int(np.argmax(worth))
+    return places[k] if worth[k] > 0 else None
+
+
+def excess(samples: Samples, top: float) -> float:
+    """By how much one more draw may exceed the best of all so far, as the upper tail of the payoffs says.
+
+    The best of n + 1 draws exceeds that of n by θ/(n + 1) on average, if the tail is exponential with mean θ. It is
+    measured among the points that were played to see and among all, since a ceiling shows in the latter first.
+    """
+    seen = samples.payoffs[samples.seen]
+    return math.sqrt(mean_excess(samples.payoffs) * mean_excess(np.append(seen, top))) / (len(seen) + 1)
+
+
+def mean_excess(payoffs: Array) -> float:
+    """By how much the largest exceed the next one."""
+    n = min(EXTREMES, len(payoffs) - 1)
+    if n < 1:
+        return 0.0
+    largest = np.partition(payoffs, -n - 1)[-n - 1 :]
+    return float(largest.mean() - largest.min()) * (n + 1) / n
+
+
+def fruitless(before: int, payoffs: Array, better: float) -> int:
+    """How many found nothing lately: one that is better than `better` halves their number."""
+    for payoff in payoffs:
+        before = before // 2 if payoff > better else before + 1
+    return before
