@@ -36,6 +36,20 @@ def kernel(points: Array, others: Array, length: float) -> Array:
     return out
 
 
+@compiled
+def covariances(points: Array, length: float) -> Array:
+    """`kernel` of points with themselves.  (n, d) -> (n, n)"""
+    n = points.shape[0]
+    out = np.empty((n, n))
+    rate = math.sqrt(5.0) / length
+    for i in range(n):
+        out[i, i] = 1.0
+        for j in range(i):
+            r = rate * _distance(points, i, points, j)
+            out[i, j] = out[j, i] = (1.0 + r + r * r / 3.0) * math.exp(-r)
+    return out
+
+
 @compiled(fastmath=True)
 def _dot(a: Array, b: Array, size: int) -> float:
     total = 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from typing import Any, ClassVar, Literal
@@ -24,7 +24,7 @@ from randomist.learners.box.base import BoxLearner
 from randomist.learners.box.climbing import LARGEST, scale_at, searched
 from randomist.learners.box.filling import filling_point
 from randomist.learners.box.interval import Confirmation, Interval
-from randomist.learners.box.samples import FEWEST, Samples, in_units, remembered
+from randomist.learners.box.samples import FEWEST, REMEMBERED, Samples, remembered, scores
 from randomist.learners.box.surface import USUAL, Surface, border, likeliest, surface
 from randomist.learners.payoffs import number
 from randomist.spaces import Box
@@ -67,8 +67,8 @@ class Auto(BoxLearner):
     it costs; the more of them come back with nothing, the longer the next one waits. While all payoffs are equal, the
     box is filled.
 
-    A decision is (x, s), s in widths of the box; at s = 0 the point itself is played. Every mediator lies in the box. Not
-    in the paper; its page in the docs has what was tried and measured.
+    A decision is (x, s), s in widths of the box; at s = 0 the point itself is played. Every mediator lies in the box.
+    Not in the paper; its page in the docs has what was tried and measured.
 
     Parameters
     ----------
@@ -133,9 +133,9 @@ class Auto(BoxLearner):
         if not self._known():
             return Estimates.nothing(len(rows))
         samples, unit = self._samples(), self.space.to_unit(rows)
-        if samples.span == 0:
-            return Estimates.nothing(len(rows))._replace(value=np.full(len(rows), samples.low))
-        found = self._surface(samples, self._position(), unit[0])
+        if samples.flat:
+            return Estimates.nothing(len(rows))._replace(value=np.full(len(rows), samples.payoffs[0]))
+        found, low, span = self._reported(samples, unit[0])
         deviation = found.deviations(unit)
         with np.errstate(divide="ignore", invalid="ignore"):
             effective = np.fmin(found.noise / deviation**2, float(self._known()))
@@ -145,7 +145,7 @@ class Auto(BoxLearner):
         coverage = 1 - deviation**2 / found.variance
         value = found.means(unit)
         estimates = Estimates(value, effective, np.full(len(rows), np.inf), deviation, plays, coverage, log_effective)
-        return estimates.scaled(samples.low, samples.span)
+        return estimates.scaled(low, span)
 
     def interval(self, point: ArrayLike | None = None, level: float = 0.95) -> Interval:
         """An interval for the mean payoff at a point itself, by default the recommended one, from what is known so far.
@@ -162,15 +162,16 @@ class Auto(BoxLearner):
             return intervals.unsupported(level)
         samples, position = self._samples(), self._position()
         unit = position.best[None] if rows is None else self.space.to_unit(rows)
-        found = self._surface(samples, position, unit[0])
+        if samples.flat or self._known() < self._opening:
+            return intervals.unsupported(level)
+        found, low, span = self._reported(samples, unit[0])
         deviation, mean = float(found.deviations(unit)[0]), float(found.means(unit)[0])
         worth, explained = SUPPORT
-        flat = samples.span == 0 or self._known() < self._opening
-        if flat or found.noise < worth * deviation**2 or deviation**2 > (1 - explained) * found.variance:
+        if found.noise < worth * deviation**2 or deviation**2 > (1 - explained) * found.variance:
             return intervals.unsupported(level)
         half = float(ndtri((1 + level) / 2)) * deviation
-        low, middle, high = (samples.low + samples.span * value for value in (mean - half, mean, mean + half))
-        return Interval(middle, low, high, level, "surface")
+        ends = (low + span * value for value in (mean, mean - half, mean + half))
+        return Interval(*ends, level, "surface")
 
     def confirm(self, n: int) -> list[Trial]:
         """The next `n` trials play the recommended point itself; tell them, and `confirmed` has an interval."""
@@ -220,13 +221,16 @@ class Auto(BoxLearner):
         if (self._next_id == 0 and self.first is not None) or self._next_id + len(self._begun[1]) < self._opening:
             return self._decision(self._filling(), 0.0)
         samples = self._samples() if self._known() else None
-        if samples is None or samples.span == 0:
+        if samples is None or samples.flat:
             return self._decision(self._filling(), 0.0)
         position = self._position()
         if self._known() >= GROWTH * position.fitted or self._known() >= position.fitted + AGAIN:
-            smoothness, noise = likeliest(*samples.near(position.best), position.smoothness, position.noise)
+            near = samples.near(position.best)
+            smoothness, noise = likeliest(
+                samples.points[near], samples.scores[near], position.smoothness, position.noise
+            )
             position = replace(position, smoothness=smoothness, noise=noise, fitted=self._known())
-        found = self._surface(samples, position, position.best, self._waiting())
+        found = self._searched(samples, position)
         position = self._judged(position, found, samples)
         best = searched(found, position.best, position.scale, samples, self._rng)
         position = replace(position, best=best, scale=scale_at(found, best, position.scale, self._cloud))
@@ -244,9 +248,10 @@ class Auto(BoxLearner):
         new = slice(position.judged, None)
         ids, scales = self.record.ids[new], self.record.decisions[new, -1]
         scouted = (scales == 0) & (ids >= self._opening) & ~position.confirms_with(ids)
-        payoffs = (self._clipped(self.record.payoffs[new][scouted]) - samples.low) / samples.span
+        count = min(len(ids), REMEMBERED)
+        found_there = samples.scores[len(samples.scores) - count :][scouted[len(ids) - count :]]
         better = found.means(position.best[None])[0] + 2 * math.sqrt(found.noise)
-        fruitless = scouting.fruitless(position.fruitless, payoffs, better)
+        fruitless = scouting.fruitless(position.fruitless, found_there, better)
         return replace(position, judged=self.told, fruitless=fruitless)
 
     # What is known.
@@ -259,31 +264,35 @@ class Auto(BoxLearner):
         record, begun = self.record, len(self._begun[1])
         chosen = remembered(self._known())
         old, new = chosen[chosen < begun], chosen[chosen >= begun] - begun
-        mediators = self.space.to_unit(record.mediators[new].reshape(len(new), -1))
-        centres, scales = self.space.family.split(record.decisions[new])
-        seen = (scales == 0) & ~(False if self.search is None else self.search.confirms_with(record.ids[new]))
-        payoffs, low, span = in_units(np.append(self._begun[1][old], self._clipped(record.payoffs[new])))
-        given = self.space.to_unit(self._begun[0][old])
-        points, from_there = np.concatenate([given, mediators]), np.concatenate([given, self.space.to_unit(centres)])
-        return Samples(points, payoffs, from_there, np.append(np.ones(len(old), bool), seen), low, span)
+        mediators = self.space.to_unit(record.mediators[new].reshape(len(new), self.space.dimension))
+        seen = (record.decisions[new, -1] == 0) & ~(
+            False if self.search is None else self.search.confirms_with(record.ids[new])
+        )
+        payoffs = np.append(self._begun[1][old], self._clipped(record.payoffs[new]))
+        points = np.concatenate([self.space.to_unit(self._begun[0][old]), mediators])
+        return Samples(points, payoffs, scores(payoffs), np.append(np.ones(len(old), bool), seen))
 
-    def _surface(self, samples: Samples, position: Position, near: Array, waiting: Array | None = None) -> Surface:
-        points, payoffs = samples.near(near)
-        pending = np.empty((0, near.size)) if waiting is None else waiting
-        found = surface(points, payoffs, position.smoothness, position.noise, pending)
+    def _searched(self, samples: Samples, position: Position) -> Surface:
+        """What a search looks at: through scores near the best point, pending trials and infeasible ones counted."""
+        near = samples.near(position.best)
+        points, pending = samples.points[near], self._last(trial.mediator for trial in reversed(self._pending.values()))
+        found = surface(points, samples.scores[near], position.smoothness, position.noise, pending)
         if not self.infeasible:
             return found
-        outside = np.array(list(self._last(self.infeasible.values()))).reshape(-1, near.size)
-        return found._replace(border=border(points, self.space.to_unit(outside)))
+        return found._replace(border=border(points, self._last(reversed(self.infeasible.values()))))
 
-    def _waiting(self) -> Array:
-        """Where the last of the pending trials play.  (p, d)"""
-        pending = [np.ravel(trial.mediator) for trial in self._last(self._pending.values())]
-        return self.space.to_unit(np.array(pending).reshape(-1, self.space.dimension))
+    def _reported(self, samples: Samples, near: Array) -> tuple[Surface, float, float]:
+        """Through payoffs near a point, in units where they are between 0 and 1; what 0 is, and what 1 is more."""
+        chosen = samples.near(near)
+        points, payoffs = samples.points[chosen], samples.payoffs[chosen]
+        low, span = float(payoffs.min()), float(payoffs.max() - payoffs.min()) or 1.0
+        units = (payoffs - low) / span
+        return surface(points, units, *likeliest(points, units, *USUAL), np.empty((0, near.size))), low, span
 
-    @staticmethod
-    def _last(values: Any) -> Iterator[Any]:
-        return islice(reversed(values), FEWEST)
+    def _last(self, mediators: Iterable[Any]) -> Array:
+        """The first of these, which are the last ones that happened, as points of the unit cube.  (p, d)"""
+        rows = [np.ravel(mediator) for mediator in islice(mediators, FEWEST)]
+        return self.space.to_unit(np.array(rows).reshape(-1, self.space.dimension))
 
     def _position(self) -> Position:
         """Where the search is; before it has begun, where the best payoff was drawn."""
@@ -352,8 +361,6 @@ class Auto(BoxLearner):
             raise StateError(f"a search of Auto has a best point, got {state!r:.80}")
         usual = {f.name: f.default for f in fields(Position) if f.name != "best"}
         return super().check_search(usual | state)
-
-
 
 
 def _scaled_box(space: Any, low: Any, high: Any, dimension: Any) -> Box:

@@ -87,7 +87,9 @@ class FixedStdLearner(BoxLearner):
         rows = self.space.family.decision_rows(decisions)
         outside = ~self.space.contains(decisions)
         if outside.any():
-            raise ParameterError(f"decision {rows[outside][0]} lies outside the box [{self.space.low}, {self.space.high}]")
+            raise ParameterError(
+                f"decision {rows[outside][0]} lies outside the box [{self.space.low}, {self.space.high}]"
+            )
         return self._scale.to_user(self._estimate(rows))
 
     def recommend(self) -> Any:

@@ -35,12 +35,12 @@ def searched(found: Surface, start: Array, scale: float, samples: Samples, rng: 
 
 
 def candidates(found: Surface, best: Array, scale: float, samples: Samples, rng: np.random.Generator) -> Array:
-    """Near the best, between it and the best samples, at these, near past decisions, anywhere, and uphill.  (n, d)"""
+    """Near the best, between it and the best samples, at these, near all samples, anywhere, and uphill.  (n, d)"""
     d, leaders = best.size, samples.points[samples.leaders(LEADERS)]
     local = best + scale * rng.choice(REACHES, (LOCAL, 1)) * rng.standard_normal((LOCAL, d))
     towards = best + rng.random((TOWARDS, 1)) * (leaders[rng.integers(len(leaders), size=TOWARDS)] - best)
     leading = leaders[rng.integers(len(leaders), size=LEADING)]
-    past = samples.centres[rng.integers(len(samples.payoffs), size=PAST)] + scale * rng.standard_normal((PAST, d))
+    past = samples.points[rng.integers(len(samples.points), size=PAST)] + scale * rng.standard_normal((PAST, d))
     anywhere = rng.random((ANYWHERE, d))
     found_there: Array = np.concatenate([local, towards, leading, past, anywhere, uphill(found, best, scale)])
     return np.clip(found_there, 0.0, 1.0)

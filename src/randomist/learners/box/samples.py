@@ -1,4 +1,4 @@
-"""The samples that a search in a box looks at: a bounded number of all that are known, payoffs in units of their own."""
+"""The samples that a search in a box looks at: a bounded number of all that are known, and what it makes of payoffs."""
 
 from __future__ import annotations
 
@@ -6,53 +6,62 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from randomist._types import Array, Flags, Indices
 
 REMEMBERED = 1024  # samples: the last ones, and as many of those before
 FEWEST, MOST = 200, 400  # of a surface, four per dimension between these bounds
 NEAR = 0.5  # of these: the last and the nearest ones
-ABOVE, BELOW = 8.0, 100.0  # quartile ranges from the median: a payoff beyond counts as that far
+RANK, SIZE = 1.0, 0.25  # what a payoff's rank counts in its score, and its distance from the median
+FARTHEST = 10.0, 8.0  # standard deviations below and above the median: a payoff beyond counts as that far
+QUARTILES = 1.349  # between the quartiles of a Gaussian, in standard deviations
 
 
 class Samples(NamedTuple):
-    """Points of the unit cube and what they paid, in units where the lowest is 0 and the highest 1."""
+    """Points of the unit cube and what they paid."""
 
     points: Array  # (n, d)
-    payoffs: Array  # (n,)
-    centres: Array  # where they were drawn from  (n, d)
+    payoffs: Array  # in the user's units  (n,)
+    scores: Array  # what a search makes of them  (n,)
     seen: Flags  # whether a point was played to see what is there  (n,)
-    low: float  # what 0 is, in the user's units
-    span: float  # what 1 is more; 0 where all are the same
 
-    def near(self, point: Array) -> tuple[Array, Array]:
-        """Points and payoffs of the last samples, of the nearest ones, and of some of all others.  (n, d), (n,)"""
+    @property
+    def flat(self) -> bool:
+        """Whether all paid the same."""
+        return bool(self.payoffs.min() == self.payoffs.max())
+
+    def near(self, point: Array) -> Indices:
+        """The last samples, the nearest ones, and some of all others."""
         n, most = len(self.payoffs), min(max(FEWEST, 4 * point.size), MOST)
         if n <= most:
-            return self.points, self.payoffs
+            return np.arange(n)
         distance = np.sum((self.points - point) ** 2, axis=1)
         distance[-(most // 4) :] = -1.0
         order, nearest = np.argsort(distance, kind="stable"), int(NEAR * most)
         spread = np.linspace(nearest, n - 1, most - nearest).astype(np.int64)
-        chosen = np.sort(order[np.concatenate([np.arange(nearest), spread])])
-        return self.points[chosen], self.payoffs[chosen]
+        return np.sort(order[np.concatenate([np.arange(nearest), spread])])
 
     def leaders(self, count: int) -> Indices:
         """Those with the best payoffs."""
-        n = min(count, len(self.payoffs))
-        return np.argpartition(-self.payoffs, n - 1)[:n]
+        n = min(count, len(self.scores))
+        return np.argpartition(-self.scores, n - 1)[:n]
 
 
-def in_units(payoffs: Array) -> tuple[Array, float, float]:
-    """Payoffs from 0 to 1, what 0 is and what 1 is more; those far from all others are drawn nearer.  (n,) -> (n,)
+def scores(payoffs: Array) -> Array:
+    """Payoffs as a search sees them, from 0 to 1: mostly by rank, so that none is too wild.  (n,) -> (n,)
 
-    What is far above is luck more often than not, and what is far below hides how the others differ.
+    The normal score of a payoff's rank is the same for any range and any noise; a part of its distance from the median
+    says that a cliff is a cliff.
     """
+    _, place, counts = np.unique(payoffs, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(counts) - 0.5 * counts)[place]  # ties share
     low, middle, high = np.quantile(payoffs, (0.25, 0.5, 0.75))
+    found = RANK * ndtri(rank / len(payoffs))
     if high > low:
-        payoffs = np.clip(payoffs, middle - BELOW * (high - low), middle + ABOVE * (high - low))
-    least, span = float(payoffs.min()), float(payoffs.max() - payoffs.min())
-    return ((payoffs - least) / span if span > 0 else np.full(len(payoffs), 0.5)), least, span
+        found += SIZE * np.clip((payoffs - middle) / (high - low) * QUARTILES, -FARTHEST[0], FARTHEST[1])
+    least, most = found.min(), found.max()
+    return (found - least) / (most - least) if most > least else np.full(len(payoffs), 0.5)
 
 
 def remembered(known: int) -> Indices:

@@ -11,7 +11,7 @@ from randomist._types import Array
 from randomist.learners.box.samples import Samples
 from randomist.learners.box.surface import Surface
 
-EXTREMES = 5  # payoffs that show the upper tail
+EXTREMES = 5  # scores that show the upper tail
 PLACES = 64  # that are looked at
 REST = 8  # fruitless scouts that double the wait for the next one
 
@@ -39,26 +39,26 @@ def scout(found: Surface, best: Array, samples: Samples, rounds: int, rng: np.ra
 
 
 def excess(samples: Samples, top: float) -> float:
-    """By how much one more draw may exceed the best of all so far, as the upper tail of the payoffs says.
+    """By how much one more draw may exceed the best of all so far, as the upper tail of the scores says.
 
     The best of n + 1 draws exceeds that of n by θ/(n + 1) on average, if the tail is exponential with mean θ. It is
     measured among the points that were played to see and among all, since a ceiling shows in the latter first.
     """
-    seen = samples.payoffs[samples.seen]
-    return math.sqrt(mean_excess(samples.payoffs) * mean_excess(np.append(seen, top))) / (len(seen) + 1)
+    seen = samples.scores[samples.seen]
+    return math.sqrt(mean_excess(samples.scores) * mean_excess(np.append(seen, top))) / (len(seen) + 1)
 
 
-def mean_excess(payoffs: Array) -> float:
+def mean_excess(scores: Array) -> float:
     """By how much the largest exceed the next one."""
-    n = min(EXTREMES, len(payoffs) - 1)
+    n = min(EXTREMES, len(scores) - 1)
     if n < 1:
         return 0.0
-    largest = np.partition(payoffs, -n - 1)[-n - 1 :]
-    return float(largest.mean() - largest.min()) * (n + 1) / n
+    largest = np.partition(scores, -n - 1)[-n - 1 :]
+    return float((largest - largest.min()).sum()) / n
 
 
-def fruitless(before: int, payoffs: Array, better: float) -> int:
+def fruitless(before: int, scores: Array, better: float) -> int:
     """How many found nothing lately: one that is better than `better` halves their number."""
-    for payoff in payoffs:
-        before = before // 2 if payoff > better else before + 1
+    for score in scores:
+        before = before // 2 if score > better else before + 1
     return before

@@ -83,13 +83,13 @@ def surface(samples: Array, payoffs: Array, length: int, noise: int, pending: Ar
 
     (n, d), (n,), (p, d)
     """
-    scale, matrix = _length(length, samples), passes.kernel(samples, samples, _length(length, samples))
+    scale, matrix = _length(length, samples), passes.covariances(samples, _length(length, samples))
     ratio, ceiling = _signal(matrix) * float(NOISES[noise]), float(payoffs.max())
     level, variance, weights, factor, _ = passes.regress(matrix, ratio, payoffs)
     if len(pending):
         expected = passes.means(pending, samples, scale, weights, level)
         samples, payoffs = np.concatenate([samples, pending]), np.concatenate([payoffs, expected])
-        factor = passes.cholesky(passes.kernel(samples, samples, scale), ratio)
+        factor = passes.cholesky(passes.covariances(samples, scale), ratio)
         weights = passes.backward(factor, passes.forward(factor, payoffs - level))
     return Surface(samples, scale, level, variance, ratio * variance, weights, factor, ceiling)
 
@@ -102,7 +102,7 @@ def likeliest(samples: Array, payoffs: Array, length: int, noise: int) -> tuple[
     def evidence(at: tuple[int, int]) -> float:
         if at not in found:
             if at[0] not in matrices:
-                matrix = passes.kernel(samples, samples, _length(at[0], samples))
+                matrix = passes.covariances(samples, _length(at[0], samples))
                 matrices[at[0]] = matrix, _signal(matrix)
             matrix, signal = matrices[at[0]]
             doubt = sum(d * (a - u) ** 2 for d, a, u in zip(DOUBT, at, USUAL, strict=True))
@@ -124,7 +124,7 @@ def border(feasible: Array, infeasible: Array) -> Border | None:
         return None
     samples = np.concatenate([feasible, infeasible])
     length = REACH * math.sqrt(samples.shape[1])
-    factor = passes.cholesky(passes.kernel(samples, samples, length), BLUR)
+    factor = passes.cholesky(passes.covariances(samples, length), BLUR)
     below = np.append(np.zeros(len(feasible)), np.full(len(infeasible), -1.0))
     return Border(samples, length, passes.backward(factor, passes.forward(factor, below)))
 

@@ -1,0 +1,129 @@
+"""The Gaussian process under Auto against its definition: dense matrices of numpy."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from scipy.stats import multivariate_normal
+
+from randomist.importance.passes import surface as passes
+from randomist.learners.box import surface as surfaces
+from randomist.learners.box.surface import LENGTHS, NOISES, USUAL, border, likeliest, surface
+
+RNG = np.random.default_rng(0)
+NONE = np.empty((0, 3))
+
+
+def matern(points, others, length):
+    r = math.sqrt(5) * cdist(points, others) / length
+    return (1 + r + r**2 / 3) * np.exp(-r)
+
+
+def problem(n=60, d=3, noise=0.1):
+    points = RNG.random((n, d))
+    return points, np.sin(3 * points).sum(axis=1) + noise * RNG.standard_normal(n)
+
+
+def naive(samples, payoffs, length, noise):
+    """Level and variance at their best, and the weights, by dense algebra."""
+    matrix = matern(samples, samples, length) + noise * np.eye(len(payoffs))
+    inverse, ones = np.linalg.inv(matrix), np.ones(len(payoffs))
+    level = ones @ inverse @ payoffs / (ones @ inverse @ ones)
+    variance = (payoffs - level) @ inverse @ (payoffs - level) / len(payoffs)
+    return level, variance, inverse @ (payoffs - level), inverse
+
+
+def test_posterior_equals_dense_algebra():
+    samples, payoffs = problem()
+    found = surface(samples, payoffs, 4, 3, NONE)
+    length = LENGTHS[4] * math.sqrt(3)
+    noise = NOISES[3] * (1 - matern(samples, samples, length).mean())
+    level, variance, weights, inverse = naive(samples, payoffs, length, noise)
+    points = RNG.random((20, 3))
+    cross = matern(points, samples, length)
+    np.testing.assert_allclose(found.means(points), level + cross @ weights, rtol=1e-10)
+    left = variance * (1 - np.einsum("ij,jk,ik->i", cross, inverse, cross))
+    np.testing.assert_allclose(found.deviations(points) ** 2, left, rtol=1e-8, atol=1e-12)
+    assert (found.level, found.variance, found.noise) == pytest.approx((level, variance, noise * variance), rel=1e-10)
+
+
+def test_evidence_is_the_likelihood_at_the_best_level_and_variance():
+    samples, payoffs = problem(n=25)
+    length, noise = 0.7, 0.2
+    level, variance, _, _ = naive(samples, payoffs, length, noise)
+    covariance = variance * (matern(samples, samples, length) + noise * np.eye(25))
+    expected = multivariate_normal(np.full(25, level), covariance).logpdf(payoffs)
+    got = passes.regress(passes.covariances(samples, length), noise, payoffs)[-1]
+    assert got - 12.5 * (1 + math.log(2 * math.pi)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_covariances_equal_the_kernel():
+    samples, _ = problem()
+    np.testing.assert_array_equal(passes.covariances(samples, 0.3), passes.kernel(samples, samples, 0.3))
+    np.testing.assert_allclose(passes.kernel(samples, samples[:5], 0.3), matern(samples, samples[:5], 0.3), rtol=1e-13)
+
+
+def test_slope_is_the_gradient():
+    samples, payoffs = problem()
+    found = surface(samples, payoffs, 4, 3, NONE)
+    for point in RNG.random((5, 3)):
+        shifts = 1e-6 * np.eye(3)
+        expected = (found.means(point + shifts) - found.means(point - shifts)) / 2e-6
+        np.testing.assert_allclose(found.slope(point), expected, rtol=1e-5, atol=1e-7)
+
+
+def test_what_is_pending_counts_as_if_it_paid_what_is_expected():
+    samples, payoffs = problem()
+    before, pending = surface(samples, payoffs, 4, 3, NONE), RNG.random((4, 3))
+    after = surface(samples, payoffs, 4, 3, pending)
+    points = RNG.random((20, 3))
+    np.testing.assert_allclose(after.means(points), before.means(points), rtol=1e-8)  # no surprise, no change
+    assert (after.deviations(pending) < 0.9 * before.deviations(pending)).all()  # and yet less to be seen there
+
+
+def test_the_likeliest_neighbour_is_found():
+    samples, payoffs = problem(n=120, noise=0.3)
+    at = likeliest(samples, payoffs, *USUAL)
+
+    def evidence(i, j):
+        matrix = passes.covariances(samples, LENGTHS[i] * math.sqrt(3))
+        doubt = sum(d * (a - u) ** 2 for d, a, u in zip(surfaces.DOUBT, (i, j), USUAL, strict=True))
+        return passes.regress(matrix, NOISES[j] * (1 - matrix.mean()), payoffs)[-1] - doubt
+
+    best = max((evidence(i, j), (i, j)) for i in range(len(LENGTHS)) for j in range(len(NOISES)))[1]
+    assert at == best  # here there is one hill of evidence
+    assert likeliest(samples, payoffs, *best) == best
+
+
+def test_far_from_samples_it_knows_nothing():
+    samples, payoffs = 0.1 * RNG.random((30, 3)), RNG.random(30)
+    found = surface(samples, payoffs, 0, 3, NONE)
+    far = np.full((1, 3), 0.9)
+    assert found.means(far)[0] == pytest.approx(found.level, rel=1e-6)
+    assert found.deviations(far)[0] ** 2 == pytest.approx(found.variance, rel=1e-6)
+    assert found.safe(far)[0] < found.safe(samples[[int(np.argmax(found.means(samples)))]])[0]
+
+
+def test_equal_points_and_equal_payoffs_are_no_error():
+    for samples, payoffs in ((np.full((20, 3), 0.5), RNG.random(20)), (RNG.random((20, 3)), np.full(20, 0.5))):
+        for noise in range(len(NOISES)):
+            found = surface(samples, payoffs, 7, noise, NONE)
+            assert np.isfinite(found.means(samples)).all()
+            assert np.isfinite(found.deviations(samples)).all()
+    at = likeliest(np.full((20, 3), 0.5), RNG.random(20), *USUAL)
+    assert 0 <= at[0] < len(LENGTHS)
+    assert 0 <= at[1] < len(NOISES)
+
+
+def test_border_goes_through_what_is_feasible():
+    feasible, infeasible = RNG.random((40, 2)) * [0.5, 1], [0.55, 0] + RNG.random((30, 2)) * [0.45, 1]
+    found = border(feasible, infeasible)
+    samples = np.concatenate([feasible, infeasible])
+    matrix = matern(samples, samples, found.length) + surfaces.BLUR * np.eye(70)
+    weights = np.linalg.solve(matrix, -(np.arange(70) >= 40).astype(float))
+    points = RNG.random((20, 2))
+    np.testing.assert_allclose(found.chances(points), 1 + matern(points, samples, found.length) @ weights, atol=1e-10)
+    assert (found.chances(feasible) > 0.5).mean() > 0.95
+    assert (found.chances(infeasible) < 0.5).mean() > 0.95
+    assert border(feasible, np.empty((0, 2))) is None
