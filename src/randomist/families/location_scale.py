@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from randomist._checks import finite_array
 from randomist._types import Array
 from randomist.errors import ParameterError, ShapeError
-from randomist.families._truncated import log_masses, log_second_moments, quantiles
 from randomist.families._truncated import log_density as truncated_log_density
+from randomist.families._truncated import log_masses, log_second_moments, quantiles
 from randomist.families.base import Family, check_order
 from randomist.families.gaussian import log_density, log_renyi
 

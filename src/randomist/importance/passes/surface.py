@@ -37,15 +37,26 @@ def kernel(points: Array, others: Array, length: float) -> Array:
 
 
 @compiled
-def covariances(points: Array, length: float) -> Array:
-    """`kernel` of points with themselves.  (n, d) -> (n, n)"""
+def distances(points: Array) -> Array:
+    """Between all pairs.  (n, d) -> (n, n)"""
     n = points.shape[0]
+    out = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i):
+            out[i, j] = out[j, i] = _distance(points, i, points, j)
+    return out
+
+
+@compiled
+def covariances(apart: Array, length: float) -> Array:
+    """k of `distances`.  (n, n) -> (n, n)"""
+    n = apart.shape[0]
     out = np.empty((n, n))
     rate = math.sqrt(5.0) / length
     for i in range(n):
         out[i, i] = 1.0
         for j in range(i):
-            r = rate * _distance(points, i, points, j)
+            r = rate * apart[i, j]
             out[i, j] = out[j, i] = (1.0 + r + r * r / 3.0) * math.exp(-r)
     return out
 
@@ -92,7 +103,7 @@ def backward(factor: Array, right: Array) -> Array:
 
 @compiled
 def regress(matrix: Array, noise: float, payoffs: Array) -> tuple[float, float, Array, Array, float]:
-    """Level, variance, weights, L and log evidence of y ~ N(level, variance·(K + noise·1)), the first two at their best.
+    """Level, variance, weights, L and log evidence of y ~ N(level, variance·(K + noise·1)), the likeliest of these.
 
     (n, n), (n,) -> numbers, (n,), (n, n)
     """
@@ -123,13 +134,18 @@ def means(points: Array, samples: Array, length: float, weights: Array, level: f
 
 
 @compiled
-def remaining(points: Array, samples: Array, length: float, factor: Array) -> Array:
-    """What the samples leave of the prior variance, in [0, 1].  (n, d) -> (n,)"""
-    out = np.empty(points.shape[0])
+def posterior(points: Array, samples: Array, length: float, weights: Array, factor: Array, level: float) -> Array:
+    """The posterior mean, and what the samples leave of the prior variance, in [0, 1].  (n, d) -> (2, n)"""
+    n = weights.size
+    out = np.empty((2, points.shape[0]))
     cross = kernel(points, samples, length)
-    for i in range(points.shape[0]):
-        explained = forward(factor, cross[i])
-        out[i] = max(1.0 - _dot(explained, explained, explained.size), 0.0)
+    for p in range(points.shape[0]):
+        out[0, p] = level + _dot(cross[p], weights, n)
+    for i in range(n):  # L⁻¹ of all points, in the place of `cross`: a row of L is read once
+        for p in range(points.shape[0]):
+            cross[p, i] = (cross[p, i] - _dot(factor[i], cross[p], i)) / factor[i, i]
+    for p in range(points.shape[0]):
+        out[1, p] = max(1.0 - _dot(cross[p], cross[p], n), 0.0)
     return out
 
 
@@ -145,3 +161,31 @@ def slope(point: Array, samples: Array, length: float, weights: Array) -> Array:
         for k in range(point.size):
             out[k] += pull * (point[k] - samples[j, k])
     return out
+
+
+@compiled
+def climb(start: Array, steps: Array, most: int, samples: Array, length: float, weights: Array, level: float) -> Array:
+    """The best points along the gradient of the posterior mean in the unit cube, each from the one before.
+
+    `steps` are the lengths of steps that are compared; `most` is how many points at most.  (d,), (m,) -> (n, d)
+    """
+    d = start.size
+    path = np.empty((most, d))
+    line = np.empty((steps.size, d))
+    point = start.copy()
+    for n in range(most):
+        up = slope(point, samples, length, weights)
+        total = 0.0
+        for k in range(d):
+            if (point[k] <= 0.0 and up[k] < 0.0) or (point[k] >= 1.0 and up[k] > 0.0):
+                up[k] = 0.0
+            total += up[k] * up[k]
+        if total < 1e-24:
+            return path[:n]
+        for i in range(steps.size):
+            for k in range(d):
+                line[i, k] = min(max(point[k] + steps[i] * up[k] / math.sqrt(total), 0.0), 1.0)
+        values = means(line, samples, length, weights, level)
+        point = line[np.argmax(values)].copy()
+        path[n] = point
+    return path

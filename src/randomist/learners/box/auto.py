@@ -17,15 +17,17 @@ from randomist._types import Array, Indices
 from randomist.errors import NoDataError, ParameterError, ShapeError, StateError
 from randomist.families import LocationScale
 from randomist.histories.estimates import Estimates
+from randomist.importance.passes import surface as passes
 from randomist.learners.base import Trial
 from randomist.learners.box import interval as intervals
 from randomist.learners.box import scouting
 from randomist.learners.box.base import BoxLearner
-from randomist.learners.box.climbing import LARGEST, scale_at, searched
+from randomist.learners.box.climbing import FEWER, LARGEST, REFINEMENTS, scale_at, searched
 from randomist.learners.box.filling import filling_point
 from randomist.learners.box.interval import Confirmation, Interval
-from randomist.learners.box.samples import FEWEST, REMEMBERED, Samples, remembered, scores
-from randomist.learners.box.surface import USUAL, Surface, border, likeliest, surface
+from randomist.learners.box.landscape import Landscape, border
+from randomist.learners.box.samples import FEWEST, REMEMBERED, Samples, quartiles, remembered, scores, units
+from randomist.learners.box.surface import USUAL, Surface, likeliest, surface
 from randomist.learners.payoffs import number
 from randomist.spaces import Box
 
@@ -41,10 +43,13 @@ class Position:
     """Where the search is, in coordinates where the box is the unit cube."""
 
     best: Array  # the point with the largest value, as of the last search  (d,)
+    firm: Array  # the point with the largest cautious mean payoff  (d,)
     scale: float = LARGEST  # s, the std of the next decision in widths of the box
-    smoothness: int = USUAL[0]  # of the surface: a number of its lengths
+    smoothness: int = USUAL[0]  # of the surface through scores: a number of its lengths
     noise: int = USUAL[1]
-    fitted: int = 0  # payoffs that these two know
+    payoff_smoothness: int = USUAL[0]  # of the surface through payoffs
+    payoff_noise: int = USUAL[1]
+    fitted: int = 0  # payoffs that these four know
     scouted: int = 0  # the last scout's number
     judged: int = 0  # payoffs that were looked at for what scouts found
     fruitless: int = 0  # scouts that found nothing
@@ -136,14 +141,13 @@ class Auto(BoxLearner):
         if samples.flat:
             return Estimates.nothing(len(rows))._replace(value=np.full(len(rows), samples.payoffs[0]))
         found, low, span = self._reported(samples, unit[0])
-        deviation = found.deviations(unit)
+        value, deviation = found.posterior(unit)
         with np.errstate(divide="ignore", invalid="ignore"):
             effective = np.fmin(found.noise / deviation**2, float(self._known()))
             log_effective = np.log(effective)
         points_played = self.record.decisions[:, :-1]
         plays = np.array([(points_played == row).all(axis=1).sum() for row in rows])
         coverage = 1 - deviation**2 / found.variance
-        value = found.means(unit)
         estimates = Estimates(value, effective, np.full(len(rows), np.inf), deviation, plays, coverage, log_effective)
         return estimates.scaled(low, span)
 
@@ -165,13 +169,13 @@ class Auto(BoxLearner):
         if samples.flat or self._known() < self._opening:
             return intervals.unsupported(level)
         found, low, span = self._reported(samples, unit[0])
-        deviation, mean = float(found.deviations(unit)[0]), float(found.means(unit)[0])
+        mean, deviation = (float(one[0]) for one in found.posterior(unit))
         worth, explained = SUPPORT
         if found.noise < worth * deviation**2 or deviation**2 > (1 - explained) * found.variance:
             return intervals.unsupported(level)
         half = float(ndtri((1 + level) / 2)) * deviation
-        ends = (low + span * value for value in (mean, mean - half, mean + half))
-        return Interval(*ends, level, "surface")
+        mean, half = low + span * mean, span * half
+        return Interval(mean, mean - half, mean + half, level, "surface")
 
     def confirm(self, n: int) -> list[Trial]:
         """The next `n` trials play the recommended point itself; tell them, and `confirmed` has an interval."""
@@ -225,15 +229,14 @@ class Auto(BoxLearner):
             return self._decision(self._filling(), 0.0)
         position = self._position()
         if self._known() >= GROWTH * position.fitted or self._known() >= position.fitted + AGAIN:
-            near = samples.near(position.best)
-            smoothness, noise = likeliest(
-                samples.points[near], samples.scores[near], position.smoothness, position.noise
-            )
-            position = replace(position, smoothness=smoothness, noise=noise, fitted=self._known())
-        found = self._searched(samples, position)
+            position = self._fitted(position, samples)
+        found = self._landscape(samples, position)
         position = self._judged(position, found, samples)
-        best = searched(found, position.best, position.scale, samples, self._rng)
-        position = replace(position, best=best, scale=scale_at(found, best, position.scale, self._cloud))
+        search = position.scale, samples, self._rng
+        best = searched(found.values, found.scores, position.best, *search, REFINEMENTS)
+        firm = searched(found.firmness, found.payoffs, position.firm, *search, FEWER)
+        scale = scale_at(found, best, position.scale, self._cloud)
+        position = replace(position, best=best, firm=firm, scale=scale)
         scout = None
         if scouting.due(self._next_id - position.scouted, position.fruitless):
             scout = scouting.scout(found, best, samples, self._known(), self._rng)
@@ -243,14 +246,29 @@ class Auto(BoxLearner):
         self.search = replace(position, scouted=self._next_id)
         return self._decision(scout, 0.0)
 
-    def _judged(self, position: Position, found: Surface, samples: Samples) -> Position:
+    def _fitted(self, position: Position, samples: Samples) -> Position:
+        """With smoothness and noise of both surfaces chosen anew."""
+        near = samples.near(position.best)
+        points = samples.points[near]
+        smoothness, noise = likeliest(points, samples.scores[near], position.smoothness, position.noise)
+        of_payoffs = likeliest(points, samples.units[near], position.payoff_smoothness, position.payoff_noise)
+        return replace(
+            position,
+            smoothness=smoothness,
+            noise=noise,
+            payoff_smoothness=of_payoffs[0],
+            payoff_noise=of_payoffs[1],
+            fitted=self._known(),
+        )
+
+    def _judged(self, position: Position, found: Landscape, samples: Samples) -> Position:
         """What the scouts that came back found: whether one was better than the best by more than noise."""
         new = slice(position.judged, None)
         ids, scales = self.record.ids[new], self.record.decisions[new, -1]
         scouted = (scales == 0) & (ids >= self._opening) & ~position.confirms_with(ids)
         count = min(len(ids), REMEMBERED)
-        found_there = samples.scores[len(samples.scores) - count :][scouted[len(ids) - count :]]
-        better = found.means(position.best[None])[0] + 2 * math.sqrt(found.noise)
+        found_there = samples.units[len(samples.units) - count :][scouted[len(ids) - count :]]
+        better = found.payoffs.means(position.best[None])[0] + 2 * math.sqrt(found.payoffs.noise)
         fruitless = scouting.fruitless(position.fruitless, found_there, better)
         return replace(position, judged=self.told, fruitless=fruitless)
 
@@ -270,29 +288,34 @@ class Auto(BoxLearner):
         )
         payoffs = np.append(self._begun[1][old], self._clipped(record.payoffs[new]))
         points = np.concatenate([self.space.to_unit(self._begun[0][old]), mediators])
-        return Samples(points, payoffs, scores(payoffs), np.append(np.ones(len(old), bool), seen))
+        return Samples(points, payoffs, scores(payoffs), units(payoffs), np.append(np.ones(len(old), bool), seen))
 
-    def _searched(self, samples: Samples, position: Position) -> Surface:
-        """What a search looks at: through scores near the best point, pending trials and infeasible ones counted."""
+    def _landscape(self, samples: Samples, position: Position) -> Landscape:
+        """What a search looks at near its best point, pending trials and infeasible ones counted."""
         near = samples.near(position.best)
-        points, pending = samples.points[near], self._last(trial.mediator for trial in reversed(self._pending.values()))
-        found = surface(points, samples.scores[near], position.smoothness, position.noise, pending)
-        if not self.infeasible:
-            return found
-        return found._replace(border=border(points, self._last(reversed(self.infeasible.values()))))
+        points, scores, units = samples.points[near], samples.scores[near], samples.units[near]
+        pending = self._last(trial.mediator for trial in reversed(self._pending.values()))
+        apart = passes.distances(np.concatenate([points, pending]))
+        by_rank = surface(points, scores, position.smoothness, position.noise, pending, apart)
+        by_payoff = surface(points, units, position.payoff_smoothness, position.payoff_noise, pending, apart)
+        firm = float(by_payoff.cautious(np.stack([position.firm, position.best])).max())
+        (low, _, high), (low_score, _, high_score) = quartiles(units), quartiles(scores)
+        exchange = (high_score - low_score) / (high - low) if high > low else 0.0
+        outside = self._last(reversed(self.infeasible.values()))
+        return Landscape(by_rank, by_payoff, firm, exchange, border(points, outside))
 
     def _reported(self, samples: Samples, near: Array) -> tuple[Surface, float, float]:
         """Through payoffs near a point, in units where they are between 0 and 1; what 0 is, and what 1 is more."""
         chosen = samples.near(near)
         points, payoffs = samples.points[chosen], samples.payoffs[chosen]
         low, span = float(payoffs.min()), float(payoffs.max() - payoffs.min()) or 1.0
-        units = (payoffs - low) / span
-        return surface(points, units, *likeliest(points, units, *USUAL), np.empty((0, near.size))), low, span
+        shares = (payoffs - low) / span
+        return surface(points, shares, *likeliest(points, shares, *USUAL), np.empty((0, near.size))), low, span
 
     def _last(self, mediators: Iterable[Any]) -> Array:
         """The first of these, which are the last ones that happened, as points of the unit cube.  (p, d)"""
         rows = [np.ravel(mediator) for mediator in islice(mediators, FEWEST)]
-        return self.space.to_unit(np.array(rows).reshape(-1, self.space.dimension))
+        return self.space.to_unit(np.array(rows, dtype=np.float64).reshape(-1, self.space.dimension))
 
     def _position(self) -> Position:
         """Where the search is; before it has begun, where the best payoff was drawn."""
@@ -302,7 +325,8 @@ class Auto(BoxLearner):
         if not self._known():
             self._require_data()
         samples = self._samples()
-        return Position(np.clip(samples.points[int(np.argmax(samples.payoffs))], 0.0, 1.0))
+        start = np.clip(samples.points[int(np.argmax(samples.payoffs))], 0.0, 1.0)
+        return Position(start, start)
 
     def _clipped(self, payoffs: Array) -> Array:
         """Payoffs of the record within a range that is fixed."""
@@ -310,7 +334,7 @@ class Auto(BoxLearner):
 
     def _inside(self, points: ArrayLike, name: str) -> Array:
         """Points of the box, one per row.  (n, d)"""
-        rows = self.space.family.mediator_rows(points, name)
+        rows: Array = self.space.family.mediator_rows(points, name)
         low, high = self.space.corners
         outside = ((rows < low) | (rows > high)).any(axis=1)
         if outside.any():
@@ -359,8 +383,8 @@ class Auto(BoxLearner):
             state = {name: value for name, value in state.items() if name not in GONE}
         if not isinstance(state, dict) or "best" not in state:
             raise StateError(f"a search of Auto has a best point, got {state!r:.80}")
-        usual = {f.name: f.default for f in fields(Position) if f.name != "best"}
-        return super().check_search(usual | state)
+        usual = {f.name: f.default for f in fields(Position) if f.name not in ("best", "firm")}
+        return super().check_search(usual | {"firm": state["best"]} | state)
 
 
 def _scaled_box(space: Any, low: Any, high: Any, dimension: Any) -> Box:

@@ -11,10 +11,11 @@ from scipy.special import ndtri
 from randomist._types import Array, Flags, Indices
 
 REMEMBERED = 1024  # samples: the last ones, and as many of those before
-FEWEST, MOST = 200, 400  # of a surface, four per dimension between these bounds
+FEWEST, MOST = 200, 300  # of a surface, four per dimension between these bounds
 NEAR = 0.5  # of these: the last and the nearest ones
-RANK, SIZE = 1.0, 0.25  # what a payoff's rank counts in its score, and its distance from the median
-FARTHEST = 10.0, 8.0  # standard deviations below and above the median: a payoff beyond counts as that far
+SIZE = 0.25  # what the distance from the median counts in a score, beside the rank
+FARTHEST = -10.0, 8.0  # standard deviations below and above the median: a payoff beyond counts as that far in a score
+ABOVE = 8.0  # quartile ranges above the median: a payoff beyond counts as that far
 QUARTILES = 1.349  # between the quartiles of a Gaussian, in standard deviations
 
 
@@ -23,7 +24,8 @@ class Samples(NamedTuple):
 
     points: Array  # (n, d)
     payoffs: Array  # in the user's units  (n,)
-    scores: Array  # what a search makes of them  (n,)
+    scores: Array  # by rank, mostly, from 0 to 1  (n,)
+    units: Array  # payoffs from 0 to 1, those far above all others drawn nearer  (n,)
     seen: Flags  # whether a point was played to see what is there  (n,)
 
     @property
@@ -49,19 +51,35 @@ class Samples(NamedTuple):
 
 
 def scores(payoffs: Array) -> Array:
-    """Payoffs as a search sees them, from 0 to 1: mostly by rank, so that none is too wild.  (n,) -> (n,)
+    """Payoffs mostly by rank, so that none is too wild, from 0 to 1.  (n,) -> (n,)
 
     The normal score of a payoff's rank is the same for any range and any noise; a part of its distance from the median
     says that a cliff is a cliff.
     """
     _, place, counts = np.unique(payoffs, return_inverse=True, return_counts=True)
     rank = (np.cumsum(counts) - 0.5 * counts)[place]  # ties share
-    low, middle, high = np.quantile(payoffs, (0.25, 0.5, 0.75))
-    found = RANK * ndtri(rank / len(payoffs))
+    low, middle, high = quartiles(payoffs)
+    found = ndtri(rank / len(payoffs))
     if high > low:
-        found += SIZE * np.clip((payoffs - middle) / (high - low) * QUARTILES, -FARTHEST[0], FARTHEST[1])
-    least, most = found.min(), found.max()
-    return (found - least) / (most - least) if most > least else np.full(len(payoffs), 0.5)
+        found += SIZE * np.clip((payoffs - middle) / (high - low) * QUARTILES, *FARTHEST)
+    return from_0_to_1(found)
+
+
+def units(payoffs: Array) -> Array:
+    """Payoffs from 0 to 1; what is far above all others is luck more often than not.  (n,) -> (n,)"""
+    low, middle, high = quartiles(payoffs)
+    return from_0_to_1(np.minimum(payoffs, middle + ABOVE * (high - low)) if high > low else payoffs)
+
+
+def from_0_to_1(values: Array) -> Array:
+    least, most = values.min(), values.max()
+    return (values - least) / (most - least) if most > least else np.full(len(values), 0.5)
+
+
+def quartiles(values: Array) -> tuple[float, float, float]:
+    """Values with a quarter, a half and three quarters of all below."""
+    n, ordered = len(values), np.sort(values)
+    return float(ordered[n // 4]), float(ordered[n // 2]), float(ordered[3 * n // 4])
 
 
 def remembered(known: int) -> Indices:

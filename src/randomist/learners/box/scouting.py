@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import ndtr
 
 from randomist._types import Array
+from randomist.learners.box.landscape import Landscape
 from randomist.learners.box.samples import Samples
-from randomist.learners.box.surface import Surface
 
-EXTREMES = 5  # scores that show the upper tail
+EXTREMES = 5  # payoffs that show the upper tail
 PLACES = 64  # that are looked at
 REST = 8  # fruitless scouts that double the wait for the next one
 
@@ -21,15 +21,16 @@ def due(rounds: int, fruitless: int) -> bool:
     return rounds >= 2 ** (fruitless / REST)
 
 
-def scout(found: Surface, best: Array, samples: Samples, rounds: int, rng: np.random.Generator) -> Array | None:
+def scout(found: Landscape, best: Array, samples: Samples, rounds: int, rng: np.random.Generator) -> Array | None:
     """A place where one play may pay for itself; None where there is none.  (d,)
 
     If the mean there becomes known as well as one payoff lets it, it exceeds the best by st (u Φ(u) + φ(u)) on average
     (Frazier et al. 2009, the knowledge gradient), in each of as many rounds as there were.
     """
     places = rng.random((PLACES, best.size))
-    mean, deviation, top = found.means(places), found.deviations(places), found.means(best[None])[0]
-    learned = np.maximum(deviation**2 / np.sqrt(deviation**2 + found.noise + 1e-300), 1e-12)
+    surface = found.payoffs
+    (mean, deviation), top = surface.posterior(places), surface.means(best[None])[0]
+    learned = np.maximum(deviation**2 / np.sqrt(deviation**2 + surface.noise + 1e-300), 1e-12)
     u = (mean - top) / learned
     gain = learned * (u * ndtr(u) + np.exp(-0.5 * u * u) / math.sqrt(2 * math.pi))
     worth = rounds * np.minimum(gain, excess(samples, top)) - (top - mean)
@@ -39,26 +40,26 @@ def scout(found: Surface, best: Array, samples: Samples, rounds: int, rng: np.ra
 
 
 def excess(samples: Samples, top: float) -> float:
-    """By how much one more draw may exceed the best of all so far, as the upper tail of the scores says.
+    """By how much one more draw may exceed the best of all so far, as the upper tail of the payoffs says.
 
     The best of n + 1 draws exceeds that of n by θ/(n + 1) on average, if the tail is exponential with mean θ. It is
     measured among the points that were played to see and among all, since a ceiling shows in the latter first.
     """
-    seen = samples.scores[samples.seen]
-    return math.sqrt(mean_excess(samples.scores) * mean_excess(np.append(seen, top))) / (len(seen) + 1)
+    seen = samples.units[samples.seen]
+    return math.sqrt(mean_excess(samples.units) * mean_excess(np.append(seen, top))) / (len(seen) + 1)
 
 
-def mean_excess(scores: Array) -> float:
+def mean_excess(payoffs: Array) -> float:
     """By how much the largest exceed the next one."""
-    n = min(EXTREMES, len(scores) - 1)
+    n = min(EXTREMES, len(payoffs) - 1)
     if n < 1:
         return 0.0
-    largest = np.partition(scores, -n - 1)[-n - 1 :]
+    largest = np.partition(payoffs, -n - 1)[-n - 1 :]
     return float((largest - largest.min()).sum()) / n
 
 
-def fruitless(before: int, scores: Array, better: float) -> int:
+def fruitless(before: int, payoffs: Array, better: float) -> int:
     """How many found nothing lately: one that is better than `better` halves their number."""
-    for score in scores:
-        before = before // 2 if score > better else before + 1
+    for payoff in payoffs:
+        before = before // 2 if payoff > better else before + 1
     return before

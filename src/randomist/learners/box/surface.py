@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from randomist._types import Array, Flags
+from randomist._types import Array
 from randomist.importance.passes import surface as passes
 
 LENGTHS = np.array([0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0])  # in diagonals √d of the unit cube
@@ -20,20 +20,6 @@ USUAL = 4, 4  # where the search for them begins
 DOUBT = 0.4, 0.05  # nats that a step away from the usual ones must earn, times its square
 STEPS = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
 CAUTION = 0.5  # posterior deviations below the mean that make a point's value
-FORBIDDEN = 1e9  # added to the loss of a point that is more likely infeasible than not
-REACH, BLUR = 0.12, 0.05  # length, in diagonals, and noise of the surface through what is feasible
-
-
-class Border(NamedTuple):
-    """A surface through 1 at feasible and 0 at infeasible samples; far from all of them it is 1."""
-
-    samples: Array  # (n, d)
-    length: float
-    weights: Array  # (n,)
-
-    def chances(self, points: Array) -> Array:
-        """About the chance that a point is feasible.  (n, d) -> (n,)"""
-        return passes.means(np.ascontiguousarray(points), self.samples, self.length, self.weights, 1.0)
 
 
 class Surface(NamedTuple):
@@ -47,62 +33,58 @@ class Surface(NamedTuple):
     weights: Array  # (n,)
     factor: Array  # (n, n)
     ceiling: float  # the largest payoff
-    border: Border | None = None  # where infeasible trials were
 
     def means(self, points: Array) -> Array:
         """(n, d) -> (n,)"""
         return passes.means(np.ascontiguousarray(points), self.samples, self.length, self.weights, self.level)
 
-    def deviations(self, points: Array) -> Array:
-        """Posterior standard deviations of the mean payoff.  (n, d) -> (n,)"""
-        left = passes.remaining(np.ascontiguousarray(points), self.samples, self.length, self.factor)
-        return np.sqrt(self.variance * left)
+    def posterior(self, points: Array) -> tuple[Array, Array]:
+        """Mean payoffs and their standard deviations.  (n, d) -> (n,), (n,)"""
+        rows = np.ascontiguousarray(points)
+        mean, left = passes.posterior(rows, self.samples, self.length, self.weights, self.factor, self.level)
+        return mean, np.sqrt(self.variance * left)
 
-    def safe(self, points: Array) -> Array:
-        """What makes a point a good one to play: a cautious mean; below all others where it may be infeasible.
+    def cautious(self, points: Array) -> Array:
+        """Means that no payoff has exceeded, less a part of what is not known of them.  (n, d) -> (n,)"""
+        mean, deviation = self.posterior(points)
+        return np.minimum(mean, self.ceiling) - CAUTION * deviation
 
-        (n, d) -> (n,)
-        """
-        values = np.minimum(self.means(points), self.ceiling) - CAUTION * self.deviations(points)
-        if self.border is not None:
-            chances = self.border.chances(points)
-            values = np.where(chances >= 0.5, values, chances - FORBIDDEN)
-        return values
-
-    def allowed(self, points: Array) -> Flags:
-        """Whether points are more likely feasible than not.  (n, d) -> (n,)"""
-        return np.ones(len(points), bool) if self.border is None else self.border.chances(points) >= 0.5
-
-    def slope(self, point: Array) -> Array:
-        """The gradient of `means`.  (d,) -> (d,)"""
-        return passes.slope(np.ascontiguousarray(point), self.samples, self.length, self.weights)
+    def uphill(self, start: Array, steps: Array, most: int) -> Array:
+        """Points in the unit cube, each the best along the gradient of `means` from the one before.  (n, d)"""
+        found: Array = passes.climb(start, steps, most, self.samples, self.length, self.weights, self.level)
+        return found
 
 
-def surface(samples: Array, payoffs: Array, length: int, noise: int, pending: Array) -> Surface:
+def surface(
+    samples: Array, payoffs: Array, length: int, noise: int, pending: Array, apart: Array | None = None
+) -> Surface:
     """Through samples, by numbers of `LENGTHS` and `NOISES`; pending points count as if they paid what is expected.
 
-    (n, d), (n,), (p, d)
+    `apart` are the distances between samples and pending points, where these are known.  (n, d), (n,), (p, d)
     """
-    scale, matrix = _length(length, samples), passes.covariances(samples, _length(length, samples))
-    ratio, ceiling = _signal(matrix) * float(NOISES[noise]), float(payoffs.max())
+    scale, n, ceiling = _length(length, samples), len(samples), float(payoffs.max())
+    if len(pending):
+        samples = np.concatenate([samples, pending])
+    whole = passes.covariances(passes.distances(samples) if apart is None else apart, scale)
+    matrix = whole if len(samples) == n else np.ascontiguousarray(whole[:n, :n])
+    ratio = _signal(matrix) * float(NOISES[noise])
     level, variance, weights, factor, _ = passes.regress(matrix, ratio, payoffs)
     if len(pending):
-        expected = passes.means(pending, samples, scale, weights, level)
-        samples, payoffs = np.concatenate([samples, pending]), np.concatenate([payoffs, expected])
-        factor = passes.cholesky(passes.covariances(samples, scale), ratio)
+        payoffs = np.concatenate([payoffs, level + whole[n:, :n] @ weights])
+        factor = passes.cholesky(whole, ratio)
         weights = passes.backward(factor, passes.forward(factor, payoffs - level))
     return Surface(samples, scale, level, variance, ratio * variance, weights, factor, ceiling)
 
 
 def likeliest(samples: Array, payoffs: Array, length: int, noise: int) -> tuple[int, int]:
     """Numbers of `LENGTHS` and `NOISES` to which no neighbour is preferred, from these on.  (n, d), (n,)"""
-    matrices: dict[int, tuple[Array, float]] = {}
+    apart, matrices = passes.distances(samples), dict[int, tuple[Array, float]]()
     found: dict[tuple[int, int], float] = {}
 
     def evidence(at: tuple[int, int]) -> float:
         if at not in found:
             if at[0] not in matrices:
-                matrix = passes.covariances(samples, _length(at[0], samples))
+                matrix = passes.covariances(apart, _length(at[0], samples))
                 matrices[at[0]] = matrix, _signal(matrix)
             matrix, signal = matrices[at[0]]
             doubt = sum(d * (a - u) ** 2 for d, a, u in zip(DOUBT, at, USUAL, strict=True))
@@ -116,17 +98,6 @@ def likeliest(samples: Array, payoffs: Array, length: int, noise: int) -> tuple[
         if evidence(best) <= evidence(here):
             return here
         here = best
-
-
-def border(feasible: Array, infeasible: Array) -> Border | None:
-    """Between samples of both kinds; None where none is infeasible.  (n, d), (m, d)"""
-    if not len(infeasible):
-        return None
-    samples = np.concatenate([feasible, infeasible])
-    length = REACH * math.sqrt(samples.shape[1])
-    factor = passes.cholesky(passes.covariances(samples, length), BLUR)
-    below = np.append(np.zeros(len(feasible)), np.full(len(infeasible), -1.0))
-    return Border(samples, length, passes.backward(factor, passes.forward(factor, below)))
 
 
 def _length(number: int, samples: Array) -> float:

@@ -1,0 +1,74 @@
+"""What a search in a box goes by: ranks say where it is better, payoffs what may be lost, and some of it is infeasible.
+
+Ranks are the same for any noise and any range of payoffs, so a surface through them finds the way where payoffs are
+wild. But payoffs are what is earned: a place that pays a little more in nine of ten rounds, and in the tenth nothing,
+has the better ranks. So ranks decide among the points that are not clearly worse by mean payoff.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from randomist._types import Array, Flags
+from randomist.importance.passes import surface as passes
+from randomist.learners.box.surface import Surface
+
+REACH, BLUR = 0.12, 0.05  # length, in diagonals, and noise of the surface through what is feasible
+FORBIDDEN = 1e9  # what is lost at a point that is more likely infeasible than not
+
+
+class Border(NamedTuple):
+    """A surface through 1 at feasible and 0 at infeasible samples; far from all of them it is 1."""
+
+    samples: Array  # (n, d)
+    length: float
+    weights: Array  # (n,)
+
+    def chances(self, points: Array) -> Array:
+        """About the chance that a point is feasible.  (n, d) -> (n,)"""
+        return passes.means(np.ascontiguousarray(points), self.samples, self.length, self.weights, 1.0)
+
+
+class Landscape(NamedTuple):
+    """Two surfaces through the same samples, and where infeasible ones were."""
+
+    scores: Surface
+    payoffs: Surface
+    firm: float  # the largest cautious mean payoff that is known
+    exchange: float  # scores per payoff
+    border: Border | None
+
+    def values(self, points: Array) -> Array:
+        """What makes a point a good one to play: its score, less what its mean payoff clearly lacks.  (n, d) -> (n,)"""
+        mean, deviation = self.payoffs.posterior(points)
+        lacking = np.maximum(self.firm - mean - deviation, 0.0)
+        return self._where_allowed(self.scores.cautious(points) - self.exchange * lacking, points)
+
+    def firmness(self, points: Array) -> Array:
+        """Cautious mean payoffs, where it is feasible.  (n, d) -> (n,)"""
+        return self._where_allowed(self.payoffs.cautious(points), points)
+
+    def allowed(self, points: Array) -> Flags:
+        """Whether points are more likely feasible than not.  (n, d) -> (n,)"""
+        return np.ones(len(points), bool) if self.border is None else self.border.chances(points) >= 0.5
+
+    def _where_allowed(self, values: Array, points: Array) -> Array:
+        """Below all others where a point may be infeasible, and the lower the less its chance."""
+        if self.border is None:
+            return values
+        chances = self.border.chances(points)
+        return np.where(chances >= 0.5, values, chances - FORBIDDEN)
+
+
+def border(feasible: Array, infeasible: Array) -> Border | None:
+    """Between samples of both kinds; None where none is infeasible.  (n, d), (m, d)"""
+    if not len(infeasible):
+        return None
+    samples = np.concatenate([feasible, infeasible])
+    length = REACH * math.sqrt(samples.shape[1])
+    factor = passes.cholesky(passes.covariances(passes.distances(samples), length), BLUR)
+    below = np.append(np.zeros(len(feasible)), np.full(len(infeasible), -1.0))
+    return Border(samples, length, passes.backward(factor, passes.forward(factor, below)))
