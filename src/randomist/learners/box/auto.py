@@ -26,15 +26,18 @@ from randomist.learners.box.climbing import FEWER, LARGEST, REFINEMENTS, scale_a
 from randomist.learners.box.filling import filling_point
 from randomist.learners.box.interval import Confirmation, Interval
 from randomist.learners.box.landscape import Landscape, border
-from randomist.learners.box.samples import FEWEST, REMEMBERED, Samples, quartiles, remembered, scores, units
-from randomist.learners.box.surface import USUAL, Surface, likeliest, surface
+from randomist.learners.box.samples import FEWEST, REMEMBERED, Samples, middle_and_spread, remembered, scores, units
+from randomist.learners.box.surface import USUAL, Surface, likeliest, possible, surface
 from randomist.learners.payoffs import number
 from randomist.spaces import Box
 
 OPENING = 4, 16  # points that fill the box at first, two per dimension between these bounds
 GROWTH, AGAIN = 1.1, 50  # smoothness and noise are chosen anew when there are as many samples more
 CLOUD = 8  # pairs of points that stand for a decision's Gaussian
+REPLAY = 16  # one of so many rounds plays the last point once more: what differs is noise, and nothing else
 SUPPORT = 5.0, 0.5  # plays of a point alone that its samples must be worth, and the part of its variance they explain
+WIDER = 1.5  # than a surface says, for what it does not know: that it is the right one
+ROUGH = 0.05  # chance of replays that agree so well, if all that a surface calls noise were noise
 GONE = {"path", "length", "searched"}  # of a search, as versions up to 0.1.0 had it
 
 
@@ -140,7 +143,8 @@ class Auto(BoxLearner):
         samples, unit = self._samples(), self.space.to_unit(rows)
         if samples.flat:
             return Estimates.nothing(len(rows))._replace(value=np.full(len(rows), samples.payoffs[0]))
-        found, low, span = self._reported(samples, unit[0])
+        surfaces, low, span = self._reported(samples, unit[0])
+        found = surfaces[0]
         value, deviation = found.posterior(unit)
         with np.errstate(divide="ignore", invalid="ignore"):
             effective = np.fmin(found.noise / deviation**2, float(self._known()))
@@ -169,13 +173,16 @@ class Auto(BoxLearner):
         if samples.flat or self._known() < self._opening:
             return intervals.unsupported(level)
         found, low, span = self._reported(samples, unit[0])
-        mean, deviation = (float(one[0]) for one in found.posterior(unit))
-        worth, explained = SUPPORT
-        if found.noise < worth * deviation**2 or deviation**2 > (1 - explained) * found.variance:
+        ends, factor, (worth, explained) = [], WIDER * float(ndtri((1 + level) / 2)), SUPPORT
+        for one in found:
+            mean, deviation = (float(entry[0]) for entry in one.posterior(unit))
+            if one.noise < worth * deviation**2 or deviation**2 > (1 - explained) * one.variance:
+                return intervals.unsupported(level)
+            ends += [mean - factor * deviation, mean + factor * deviation]
+        if self._rough(found[0].noise * span**2):
             return intervals.unsupported(level)
-        half = float(ndtri((1 + level) / 2)) * deviation
-        mean, half = low + span * mean, span * half
-        return Interval(mean, mean - half, mean + half, level, "surface")
+        middle = float(found[0].means(unit)[0])
+        return Interval(low + span * middle, low + span * min(ends), low + span * max(ends), level, "surface")
 
     def confirm(self, n: int) -> list[Trial]:
         """The next `n` trials play the recommended point itself; tell them, and `confirmed` has an interval."""
@@ -236,15 +243,15 @@ class Auto(BoxLearner):
         best = searched(found.values, found.scores, position.best, *search, REFINEMENTS)
         firm = searched(found.firmness, found.payoffs, position.firm, *search, FEWER)
         scale = scale_at(found, best, position.scale, self._cloud)
-        position = replace(position, best=best, firm=firm, scale=scale)
-        scout = None
+        self.search = replace(position, best=best, firm=firm, scale=scale)
+        if self._replays(self._next_id) and self.told:
+            return self._decision(np.clip(samples.points[-1], 0.0, 1.0), 0.0)
         if scouting.due(self._next_id - position.scouted, position.fruitless):
             scout = scouting.scout(found, best, samples, self._known(), self._rng)
-        if scout is None:
-            self.search = position
-            return self._decision(best, position.scale)
-        self.search = replace(position, scouted=self._next_id)
-        return self._decision(scout, 0.0)
+            if scout is not None:
+                self.search = replace(self.search, scouted=self._next_id)
+                return self._decision(scout, 0.0)
+        return self._decision(best, scale)
 
     def _fitted(self, position: Position, samples: Samples) -> Position:
         """With smoothness and noise of both surfaces chosen anew."""
@@ -265,7 +272,7 @@ class Auto(BoxLearner):
         """What the scouts that came back found: whether one was better than the best by more than noise."""
         new = slice(position.judged, None)
         ids, scales = self.record.ids[new], self.record.decisions[new, -1]
-        scouted = (scales == 0) & (ids >= self._opening) & ~position.confirms_with(ids)
+        scouted = (scales == 0) & (ids >= self._opening) & ~self._replays(ids) & ~position.confirms_with(ids)
         count = min(len(ids), REMEMBERED)
         found_there = samples.units[len(samples.units) - count :][scouted[len(ids) - count :]]
         better = found.payoffs.means(position.best[None])[0] + 2 * math.sqrt(found.payoffs.noise)
@@ -299,18 +306,42 @@ class Auto(BoxLearner):
         by_rank = surface(points, scores, position.smoothness, position.noise, pending, apart)
         by_payoff = surface(points, units, position.payoff_smoothness, position.payoff_noise, pending, apart)
         firm = float(by_payoff.cautious(np.stack([position.firm, position.best])).max())
-        (low, _, high), (low_score, _, high_score) = quartiles(units), quartiles(scores)
-        exchange = (high_score - low_score) / (high - low) if high > low else 0.0
+        _, spread = middle_and_spread(units)
+        exchange = float(scores.std()) / spread if spread > 0 else 0.0
         outside = self._last(reversed(self.infeasible.values()))
         return Landscape(by_rank, by_payoff, firm, exchange, border(points, outside))
 
-    def _reported(self, samples: Samples, near: Array) -> tuple[Surface, float, float]:
-        """Through payoffs near a point, in units where they are between 0 and 1; what 0 is, and what 1 is more."""
+    def _reported(self, samples: Samples, near: Array) -> tuple[list[Surface], float, float]:
+        """Surfaces through payoffs near a point, the likeliest first and then others that are not much less likely.
+
+        Their payoffs are between 0 and 1; what 0 is, and what 1 is more, is told with them.
+        """
         chosen = samples.near(near)
         points, payoffs = samples.points[chosen], samples.payoffs[chosen]
         low, span = float(payoffs.min()), float(payoffs.max() - payoffs.min()) or 1.0
-        shares = (payoffs - low) / span
-        return surface(points, shares, *likeliest(points, shares, *USUAL), np.empty((0, near.size))), low, span
+        return possible(points, (payoffs - low) / span), low, span
+
+    def _rough(self, noise: float) -> bool:
+        """Whether points that were played twice paid more alike than so much noise lets them.
+
+        Then some of it is no noise, but a mean payoff that changes faster than the surface knows.
+        """
+        from scipy.stats import chi2  # slow to import
+
+        record = self.record
+        again = np.flatnonzero(self._replays(record.ids) & (record.decisions[:, -1] == 0))[-REMEMBERED:]
+        differences = []
+        for row in again:
+            before = max(row - 2 * REPLAY, 0)
+            same = (record.mediators[before:row].reshape(row - before, -1) == record.mediators[row]).all(axis=1)
+            if same.any():
+                differences.append(record.payoffs[row] - record.payoffs[before + int(np.argmax(same))])
+        n = len(differences)
+        return n > 0 and float(np.sum(np.square(differences))) < 2 * noise * float(chi2.ppf(ROUGH, n))
+
+    def _replays(self, ids: Any) -> Any:
+        """Which trials play a point once more, by their numbers."""
+        return (ids >= self._opening) & (ids % REPLAY == 0)
 
     def _last(self, mediators: Iterable[Any]) -> Array:
         """The first of these, which are the last ones that happened, as points of the unit cube.  (p, d)"""

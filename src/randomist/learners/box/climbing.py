@@ -61,14 +61,17 @@ def candidates(found: Surface, best: Array, scale: float, samples: Array, leader
 def scale_at(found: Landscape, best: Array, scale: float, cloud: Array) -> float:
     """The largest scale, of those a factor apart, at which a cloud cannot be told apart from its centre."""
     share = best.size / (best.size + CAUTION)
-    tops = [surface.means(best[None])[0] for surface in (found.scores, found.payoffs)]
+    score, payoff = (surface.means(best[None])[0] for surface in (found.scores, found.payoffs))
+    most = found.payoffs.ceiling + math.sqrt(found.payoffs.noise)  # where all pay that, there is nothing to find
 
     def alike(scale: float) -> bool:
         points = np.clip(best + scale * cloud, 0.0, 1.0)
-        for surface, top in zip((found.scores, found.payoffs), tops, strict=True):
-            mean, deviation = surface.posterior(points)
-            if top - mean.mean() > share * deviation.mean():
-                return False
+        mean, deviation = found.scores.posterior(points)
+        if score - mean.mean() > share * deviation.mean():
+            return False
+        mean, deviation = found.payoffs.posterior(points)
+        if payoff - mean.mean() > share * np.clip(most - mean, 0.0, deviation).mean():
+            return False
         return bool(found.allowed(points).mean() >= FEASIBLE)
 
     if alike(scale):

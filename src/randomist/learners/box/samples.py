@@ -15,7 +15,7 @@ FEWEST, MOST = 200, 300  # of a surface, four per dimension between these bounds
 NEAR = 0.5  # of these: the last and the nearest ones
 SIZE = 0.25  # what the distance from the median counts in a score, beside the rank
 FARTHEST = -10.0, 8.0  # standard deviations below and above the median: a payoff beyond counts as that far in a score
-ABOVE = 8.0  # quartile ranges above the median: a payoff beyond counts as that far
+ABOVE = 11.0  # standard deviations above the median: a payoff beyond counts as that far
 QUARTILES = 1.349  # between the quartiles of a Gaussian, in standard deviations
 
 
@@ -58,17 +58,17 @@ def scores(payoffs: Array) -> Array:
     """
     _, place, counts = np.unique(payoffs, return_inverse=True, return_counts=True)
     rank = (np.cumsum(counts) - 0.5 * counts)[place]  # ties share
-    low, middle, high = quartiles(payoffs)
+    middle, spread = middle_and_spread(payoffs)
     found = ndtri(rank / len(payoffs))
-    if high > low:
-        found += SIZE * np.clip((payoffs - middle) / (high - low) * QUARTILES, *FARTHEST)
+    if spread > 0:
+        found += SIZE * np.clip((payoffs - middle) / spread, *FARTHEST)
     return from_0_to_1(found)
 
 
 def units(payoffs: Array) -> Array:
     """Payoffs from 0 to 1; what is far above all others is luck more often than not.  (n,) -> (n,)"""
-    low, middle, high = quartiles(payoffs)
-    return from_0_to_1(np.minimum(payoffs, middle + ABOVE * (high - low)) if high > low else payoffs)
+    middle, spread = middle_and_spread(payoffs)
+    return from_0_to_1(np.minimum(payoffs, middle + ABOVE * spread))
 
 
 def from_0_to_1(values: Array) -> Array:
@@ -76,10 +76,11 @@ def from_0_to_1(values: Array) -> Array:
     return (values - least) / (most - least) if most > least else np.full(len(values), 0.5)
 
 
-def quartiles(values: Array) -> tuple[float, float, float]:
-    """Values with a quarter, a half and three quarters of all below."""
+def middle_and_spread(values: Array) -> tuple[float, float]:
+    """The median, and the standard deviation, judged by the middle half; by all, where that is one value."""
     n, ordered = len(values), np.sort(values)
-    return float(ordered[n // 4]), float(ordered[n // 2]), float(ordered[3 * n // 4])
+    spread = float(ordered[3 * n // 4] - ordered[n // 4]) / QUARTILES
+    return float(ordered[n // 2]), spread if spread > 0 else float(np.std(values))
 
 
 def remembered(known: int) -> Indices:

@@ -19,6 +19,7 @@ NOISES = np.array([1e-4, 0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0])  # variance
 USUAL = 4, 4  # where the search for them begins
 DOUBT = 0.4, 0.05  # nats that a step away from the usual ones must earn, times its square
 STEPS = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
+MUCH = 4.0  # nats by which a surface is much less likely than another
 CAUTION = 0.5  # posterior deviations below the mean that make a point's value
 
 
@@ -76,28 +77,52 @@ def surface(
     return Surface(samples, scale, level, variance, ratio * variance, weights, factor, ceiling)
 
 
+class Evidence:
+    """How likely pairs of numbers of `LENGTHS` and `NOISES` make samples, each computed once.  (n, d), (n,)"""
+
+    def __init__(self, samples: Array, payoffs: Array) -> None:
+        self.samples, self.payoffs, self.apart = samples, payoffs, passes.distances(samples)
+        self._matrices: dict[int, tuple[Array, float]] = {}
+        self._found: dict[tuple[int, int], float] = {}
+
+    def __call__(self, at: tuple[int, int]) -> float:
+        """Log evidence, less what a pair must earn for being unusual."""
+        if at not in self._found:
+            if at[0] not in self._matrices:
+                matrix = passes.covariances(self.apart, _length(at[0], self.samples))
+                self._matrices[at[0]] = matrix, _signal(matrix)
+            matrix, signal = self._matrices[at[0]]
+            doubt = sum(d * (a - u) ** 2 for d, a, u in zip(DOUBT, at, USUAL, strict=True))
+            evidence = passes.regress(matrix, signal * float(NOISES[at[1]]), self.payoffs)[-1]
+            self._found[at] = evidence - doubt
+        return self._found[at]
+
+    def best(self, start: tuple[int, int]) -> tuple[int, int]:
+        """The pair to which no neighbour is preferred, from one on."""
+        while True:
+            best = max(neighbours(start), key=self)
+            if self(best) <= self(start):
+                return start
+            start = best
+
+
+def neighbours(at: tuple[int, int]) -> list[tuple[int, int]]:
+    """Pairs of numbers beside one, and itself."""
+    around = [(at[0] + i, at[1] + j) for i, j in STEPS]
+    return [(i, j) for i, j in around if 0 <= i < len(LENGTHS) and 0 <= j < len(NOISES)]
+
+
 def likeliest(samples: Array, payoffs: Array, length: int, noise: int) -> tuple[int, int]:
     """Numbers of `LENGTHS` and `NOISES` to which no neighbour is preferred, from these on.  (n, d), (n,)"""
-    apart, matrices = passes.distances(samples), dict[int, tuple[Array, float]]()
-    found: dict[tuple[int, int], float] = {}
+    return Evidence(samples, payoffs).best((length, noise))
 
-    def evidence(at: tuple[int, int]) -> float:
-        if at not in found:
-            if at[0] not in matrices:
-                matrix = passes.covariances(apart, _length(at[0], samples))
-                matrices[at[0]] = matrix, _signal(matrix)
-            matrix, signal = matrices[at[0]]
-            doubt = sum(d * (a - u) ** 2 for d, a, u in zip(DOUBT, at, USUAL, strict=True))
-            found[at] = passes.regress(matrix, signal * float(NOISES[at[1]]), payoffs)[-1] - doubt
-        return found[at]
 
-    here = length, noise
-    while True:
-        around = [(here[0] + i, here[1] + j) for i, j in STEPS]
-        best = max((at for at in around if 0 <= at[0] < len(LENGTHS) and 0 <= at[1] < len(NOISES)), key=evidence)
-        if evidence(best) <= evidence(here):
-            return here
-        here = best
+def possible(samples: Array, payoffs: Array) -> list[Surface]:
+    """The likeliest surface, and those beside it that are not much less likely.  (n, d), (n,)"""
+    evidence, none = Evidence(samples, payoffs), np.empty((0, samples.shape[1]))
+    best = evidence.best(USUAL)
+    others = [at for at in neighbours(best) if at != best and evidence(at) > evidence(best) - MUCH]
+    return [surface(samples, payoffs, *at, none, evidence.apart) for at in (best, *others)]
 
 
 def _length(number: int, samples: Array) -> float:
