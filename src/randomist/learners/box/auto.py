@@ -33,6 +33,7 @@ from randomist.spaces import Box
 
 OPENING = 4, 16  # points that fill the box at first, two per dimension between these bounds
 GROWTH, AGAIN = 1.1, 50  # smoothness and noise are chosen anew when there are as many samples more
+ENOUGH = 10  # samples per dimension; before, ranks are too coarse unless they are easier to read
 CLOUD = 8  # pairs of points that stand for a decision's Gaussian
 REPLAY = 16  # one of so many rounds plays the last point once more: what differs is noise, and nothing else
 SUPPORT = 5.0, 0.5  # plays of a point alone that its samples must be worth, and the part of its variance they explain
@@ -52,7 +53,8 @@ class Position:
     noise: int = USUAL[1]
     payoff_smoothness: int = USUAL[0]  # of the surface through payoffs
     payoff_noise: int = USUAL[1]
-    fitted: int = 0  # payoffs that these four know
+    by_rank: int = 1  # whether scores are ranks, mostly, or payoffs
+    fitted: int = 0  # payoffs that these five know
     scouted: int = 0  # the last scout's number
     judged: int = 0  # payoffs that were looked at for what scouts found
     fruitless: int = 0  # scouts that found nothing
@@ -257,14 +259,15 @@ class Auto(BoxLearner):
         """With smoothness and noise of both surfaces chosen anew."""
         near = samples.near(position.best)
         points = samples.points[near]
-        smoothness, noise = likeliest(points, samples.scores[near], position.smoothness, position.noise)
-        of_payoffs = likeliest(points, samples.units[near], position.payoff_smoothness, position.payoff_noise)
+        ranks = likeliest(points, samples.scores[near], position.smoothness, position.noise)
+        payoffs = likeliest(points, samples.units[near], position.payoff_smoothness, position.payoff_noise)
         return replace(
             position,
-            smoothness=smoothness,
-            noise=noise,
-            payoff_smoothness=of_payoffs[0],
-            payoff_noise=of_payoffs[1],
+            smoothness=ranks.length,
+            noise=ranks.noise,
+            payoff_smoothness=payoffs.length,
+            payoff_noise=payoffs.noise,
+            by_rank=int(ranks.gain > payoffs.gain or self._known() >= ENOUGH * position.best.size),
             fitted=self._known(),
         )
 
@@ -303,13 +306,16 @@ class Auto(BoxLearner):
         points, scores, units = samples.points[near], samples.scores[near], samples.units[near]
         pending = self._last(trial.mediator for trial in reversed(self._pending.values()))
         apart = passes.distances(np.concatenate([points, pending]))
-        by_rank = surface(points, scores, position.smoothness, position.noise, pending, apart)
         by_payoff = surface(points, units, position.payoff_smoothness, position.payoff_noise, pending, apart)
+        if position.by_rank:
+            by_score = surface(points, scores, position.smoothness, position.noise, pending, apart)
+        else:
+            scores, by_score = units, by_payoff
         firm = float(by_payoff.cautious(np.stack([position.firm, position.best])).max())
         _, spread = middle_and_spread(units)
-        exchange = float(scores.std()) / spread if spread > 0 else 0.0
+        exchange = 1.0 if by_score is by_payoff else float(scores.std()) / spread if spread > 0 else 0.0
         outside = self._last(reversed(self.infeasible.values()))
-        return Landscape(by_rank, by_payoff, firm, exchange, border(points, outside))
+        return Landscape(by_score, by_payoff, firm, exchange, border(points, outside))
 
     def _reported(self, samples: Samples, near: Array) -> tuple[list[Surface], float, float]:
         """Surfaces through payoffs near a point, the likeliest first and then others that are not much less likely.

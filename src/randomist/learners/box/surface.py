@@ -112,9 +112,19 @@ def neighbours(at: tuple[int, int]) -> list[tuple[int, int]]:
     return [(i, j) for i, j in around if 0 <= i < len(LENGTHS) and 0 <= j < len(NOISES)]
 
 
-def likeliest(samples: Array, payoffs: Array, length: int, noise: int) -> tuple[int, int]:
-    """Numbers of `LENGTHS` and `NOISES` to which no neighbour is preferred, from these on.  (n, d), (n,)"""
-    return Evidence(samples, payoffs).best((length, noise))
+class Fit(NamedTuple):
+    """The numbers of `LENGTHS` and `NOISES` that samples prefer, and by how many nats to mere noise."""
+
+    length: int
+    noise: int
+    gain: float
+
+
+def likeliest(samples: Array, payoffs: Array, length: int, noise: int) -> Fit:
+    """The pair to which no neighbour is preferred, from one on.  (n, d), (n,)"""
+    evidence = Evidence(samples, payoffs)
+    best = evidence.best((length, noise))
+    return Fit(*best, evidence(best) + 0.5 * len(payoffs) * math.log(max(float(payoffs.var()), 1e-300)))
 
 
 def possible(samples: Array, payoffs: Array) -> list[Surface]:
