@@ -141,8 +141,10 @@ class Safe(FiniteLearner):
     def ask(self, batch: int | None = None, *, one_decision: bool = False) -> Any:
         return self.inner.ask() if batch is None else self.inner.ask(batch, one_decision=one_decision)
 
-    def propose(self, n: int = 1, *, streams: Sequence[tuple[int, ...]] | None = None) -> Proposal:
-        return self.inner.propose(n, streams=streams)
+    def propose(
+        self, n: int = 1, *, streams: Sequence[tuple[int, ...]] | None = None, confirm: bool = False
+    ) -> Proposal:
+        return self.inner.propose(n, streams=streams, confirm=confirm)
 
     def commit(self, proposal: Proposal) -> None:
         self.inner.commit(proposal)
