@@ -152,8 +152,10 @@ class Safe(FiniteLearner):
     def adopt(self, trial: Trial, search: dict[str, Any] | None = None) -> None:
         self.inner.adopt(trial, search)
 
-    def tell(self, trial: Trial | int, payoff: Any, *, log_likelihoods: Any = None) -> None:
-        self.inner.tell(trial, payoff, log_likelihoods=log_likelihoods)
+    def tell(
+        self, trial: Trial | int, payoff: Any = None, *, feasible: bool = True, log_likelihoods: Any = None
+    ) -> None:
+        self.inner.tell(trial, payoff, feasible=feasible, log_likelihoods=log_likelihoods)
 
     def tell_episode(self, trial: Trial | int, episode: Episode) -> None:
         self.inner.tell_episode(trial, episode)
