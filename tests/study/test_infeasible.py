@@ -261,7 +261,7 @@ def test_over_http(memory):
         first, second = study.ask(batch=2)
         for _ in range(2):
             study.tell(first, feasible=False)
-        with pytest.raises(ClosedTrialError, match="before, and cannot be told 0.5"):
+        with pytest.raises(ClosedTrialError, match=r"before, and cannot be told 0\.5"):
             study.tell(first, 0.5)
         with pytest.raises(PayoffError):
             study.tell(second)

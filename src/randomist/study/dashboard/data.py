@@ -114,7 +114,7 @@ def _finite(learner: Learner) -> dict[str, Any]:
 
 
 def _best(learner: Learner) -> Any:
-    """The recommendation; in a long study at a fixed std, the best of some decisions: all of them would take minutes."""
+    """The recommendation; in a long study at a fixed std, the best of some decisions: all would take minutes."""
     if not learner.told:
         return None
     few = int(WORK / learner.told)
@@ -137,7 +137,7 @@ def _box(learner: Any, best: Any, dimensions: tuple[int, int]) -> dict[str, Any]
         points[:, k] = np.linspace(low[k], high[k], n)
         estimates = learner.estimate(points.reshape(n, *box.family.shape))
         lines.append({"x": _numbers(points[:, k])} | _panel(estimates, np.arange(n)))
-    decisions = learner.record.decisions.reshape(learner.told, -1)
+    decisions = learner.record.decisions.reshape(learner.told, box.low.size)
     played = [_histogram(decisions[:, k], low[k], high[k]) for k in range(d)]
     slices: dict[str, Any] = {"dimension": d, "centre": _numbers(centre), "lines": lines, "played": played}
     slices["plane"] = None
