@@ -89,6 +89,34 @@ def test_a_checkpoint_of_a_study_with_known_results(sqlite, monkeypatch):
     assert equal(state(straight), state(rd.load_study("broken", storage=sqlite)))
 
 
+def test_all_of_it_on_a_line(sqlite, monkeypatch):
+    monkeypatch.setattr(replica, "CHECKPOINT", 9)
+    restored = []
+    monkeypatch.setattr(
+        replay, "_restored", lambda *a, real=replay._restored: restored.append(real(*a)) or restored[-1]
+    )
+
+    def lived(study: rd.Study) -> list[rd.Trial]:
+        trials = [study.ask() for _ in range(5)]
+        study.tell(trials.pop(), feasible=False)
+        for trial in trials:
+            study.tell(trial, 1 - trial.mediator**2)
+        plays = study.confirm(2)
+        study.tell(plays[0], 0.5)
+        return [*trials, *plays]
+
+    learners = [rd.Auto(low=-1, high=2, seed=5) for _ in range(2)]
+    for learner in learners:
+        learner.begin([0.1, 0.7], [0.9, 0.5])
+    straight, _ = (rd.create_study(f"{i}", learner, storage=sqlite) for i, learner in enumerate(learners))
+    for _ in range(5):
+        assert same(lived(straight), lived(rd.load_study("1", storage=sqlite)))
+    assert restored
+    assert None not in restored
+    assert equal(state(straight), state(rd.load_study("1", storage=sqlite)))
+    assert repr(straight.confirmed()) == repr(rd.load_study("1", storage=sqlite).confirmed())
+
+
 @pytest.mark.parametrize(
     "edited",
     [{"points": np.zeros((1, 2))}, {"points": np.full((1, 2), 99.0), "payoffs": np.ones(1)}, 7, None,

@@ -346,7 +346,7 @@ class Auto(BoxLearner):
     def state(self) -> dict[str, Any]:
         mediators = np.array(list(self.infeasible.values())).reshape(-1, self.space.dimension)
         infeasible = {"ids": np.array(list(self.infeasible), np.int64), "mediators": mediators}
-        begun = {"points": self._begun[0], "payoffs": self._begun[1]}
+        begun = {"points": self._begun[0].reshape(-1, *self.space.family.shape), "payoffs": self._begun[1]}
         return super().state() | {"infeasible": infeasible, "begun": begun}
 
     def restore(self, state: dict[str, Any]) -> None:
