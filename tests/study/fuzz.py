@@ -24,17 +24,23 @@ VALUES = (None, "", "x", "[]", "{}", "null", "NaN", "1e999", "1" * 400, "[" * 30
 
 
 def make_database(path: Path) -> None:
-    """A small study of each kind: closed, failed, pending and stale trials, changes, a checkpoint, a search."""
+    """A small study of each kind: trials of every kind, changes, a checkpoint, a search, results known before."""
     url, every = f"sqlite:///{path}", replica.CHECKPOINT
     replica.CHECKPOINT = 9
     try:
         finite = rd.create_study("finite", rd.Randomist(GAUSSIANS, seed=1), storage=url, worker="w")
         box = rd.create_study("box", rd.MCMCRandomist(RECTANGLE, seed=1, density="one-step"), storage=url, worker="w")
+        learner = rd.Auto(low=[-1, 0], high=[1, 20], seed=1)
+        learner.begin([[0.5, 3.0]], [0.25])
+        auto = rd.create_study("auto", learner, storage=url, worker="w")
+        play(auto, 4)
+        auto.tell(auto.ask(), feasible=False)
+        auto.tell(auto.confirm(2)[0], 0.5, feasible=False)
         play(finite, 6)
         finite.add(rd.Gaussian([1.4], [0.7]), name="wide")
         play(finite, 8)
         finite.retire(0)
-        for study in (finite, box):
+        for study in (finite, box, auto):
             play(study, 5)
             study.fail(study.ask(), "lost")
             study.ask(lease=0.001)
@@ -89,10 +95,10 @@ def use(path: Path) -> Any:
     storage, seen = open_storage(f"sqlite:///{path}", 0.5), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in ("finite", "box"):
+        for name in ("finite", "box", "auto"):
             try:
                 study = rd.load_study(name, storage=storage)
-                seen += [(t.id, t.state, t.payoff, np.asarray(t.mediator).tolist()) for t in study.trials()]
+                seen += [(t.id, t.state, t.payoff, t.feasible, np.asarray(t.mediator).tolist()) for t in study.trials()]
                 seen += [np.asarray(study.recommend()).tolist(), study.workers(), study.counters]
                 trial = study.ask()
                 seen.append((trial.id, np.asarray(trial.decision).tolist(), np.asarray(trial.mediator).tolist()))

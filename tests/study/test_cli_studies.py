@@ -64,6 +64,42 @@ def test_a_payoff_may_be_negative(tmp_path):
     assert call("show", "car", cwd=tmp_path)["average_payoff"] == (-12.5 - 1e-3) / 2
 
 
+def test_constraints_and_confirmation(tmp_path):
+    box = '{"kind": "Box", "family": {"kind": "Gaussian", "std": [0.15, 3]}, "low": [-1, 0], "high": [1, 20]}'
+    call("create", "car", "--learner", "auto", "--space", box, "--set", "seed=3", cwd=tmp_path)
+    study = rd.load_study("car", storage=f"sqlite:///{tmp_path}/studies.db")
+    for i, trial in enumerate(study.ask(batch=12)[2:]):
+        study.tell(trial, -float(i % 4))
+    for _ in range(2):
+        said = call("tell", "car", 0, "--infeasible", cwd=tmp_path)
+        assert said == {"id": 0, "state": "failed", "feasible": False}
+    assert call("tell", "car", 1, "-2.5", "--infeasible", cwd=tmp_path) == said | {"id": 1}
+    assert [(t.state, t.feasible, t.payoff) for t in study.trials(limit=2)] == [
+        ("failed", False, None), ("failed", False, -2.5)
+    ]  # fmt: skip
+    for arguments, words in ((["0", "0.5"], "cannot be told 0.5"), (["0", "--infeasible", "--fail", "x"], "--fail")):
+        refused = call("tell", "car", *arguments, cwd=tmp_path, check=False)
+        assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+        assert words in refused.stderr
+    best = study.recommend().tolist()
+    plays = call("confirm", "car", 3, "--worker", "rig", cwd=tmp_path)
+    assert [(trial["id"], trial["mediator"]) for trial in plays] == [(i, best) for i in (12, 13, 14)]
+    shown = call("interval", "car", cwd=tmp_path)
+    assert (set(shown), shown["confirmed"]) == ({"mean", "low", "high", "level", "basis", "confirmed"}, None)
+    for trial, payoff in zip(plays, (1.0, 2.0, 3.0), strict=True):
+        call("tell", "car", trial["id"], payoff, cwd=tmp_path)
+    confirmed = call("interval", "car", "--level", 0.9, cwd=tmp_path)["confirmed"]
+    assert (confirmed["point"], confirmed["plays"], confirmed["mean"]["mean"]) == (best, 3, 2.0)
+    assert confirmed["median"]["low"] is None
+    assert "confirmed" not in call("interval", "car", "--point", "[-0.1, 5]", cwd=tmp_path)
+    call("create", "other", "--space", SPACE, cwd=tmp_path)
+    call("ask", "other", cwd=tmp_path)
+    for arguments in (["tell", "other", 0, "--infeasible"], ["confirm", "other", 2], ["interval", "other"]):
+        refused = call(*arguments, cwd=tmp_path, check=False)
+        assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+        assert "only Auto" in refused.stderr
+
+
 def test_decisions_come_and_go(tmp_path):
     call("create", "car", "--space", SPACE, "--set", "seed=3", cwd=tmp_path)
     call("tell", "car", call("ask", "car", cwd=tmp_path)["id"], 0.5, cwd=tmp_path)

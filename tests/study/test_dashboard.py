@@ -41,6 +41,24 @@ def url(tmp_path_factory):
     return url
 
 
+def test_numbers_of_a_study_of_auto(memory):
+    for low, high in (([-1.0, 0.0], [1.0, 20.0]), (-1.0, 2.0)):
+        study = rd.create_study(f"auto{np.size(low)}", rd.Auto(low=low, high=high, seed=0), storage=memory)
+        snapshot(study)
+        play(study, 20)
+        study.tell(study.ask(), feasible=False)
+        shown = snapshot(study)
+        json.dumps(shown, allow_nan=False)
+        assert shown["counts"]["failed"] == 1
+        assert shown["best"] == np.asarray(study.recommend()).tolist()
+        slices, d = shown["box"], np.size(low)
+        assert (slices["dimension"], len(slices["lines"]), len(slices["played"])) == (d, d, d)
+        assert (slices["plane"] is None) == (d == 1)
+        for line, side in zip(slices["lines"], np.ravel(high), strict=True):
+            assert line["x"][-1] == side
+        assert [sum(one["plays"]) for one in slices["played"]] == [20] * d
+
+
 def test_numbers_of_a_finite_study(url):
     study = rd.load_study("finite", storage=url)
     time.sleep(0.01)

@@ -114,7 +114,7 @@ def test_a_checkpoint_that_does_not_fit_is_left_aside(change, sqlite, monkeypatc
     assert all(map(np.array_equal, loaded.estimates(), twin.estimates()))
 
 
-@pytest.mark.parametrize(("name", "cache"), [("randomist", "eta"), ("auto", "log_mixture"), ("pgpe", "mean")])
+@pytest.mark.parametrize(("name", "cache"), [("randomist", "eta"), ("prospector", "log_mixture"), ("pgpe", "mean")])
 def test_numbers_of_a_checkpoint_that_were_edited_are_not_used(name, cache, sqlite, monkeypatch):
     monkeypatch.setattr(replica, "CHECKPOINT", 9)
     study = rd.create_study("car", make(name, seed=7), storage=sqlite)
@@ -141,7 +141,7 @@ SHARED = {"columns": {"plays": "<i8", "eras": "int", "recent": "<i8"}, "eta": "<
 MIXTURE = {"log_mixture": "<f8"}
 CENTRED = MIXTURE | {"mean": "<f8"}
 CACHES = dict.fromkeys(("ftl", "optimist", "randomist", "realist", "identify", "safe"), SHARED)
-CACHES |= dict.fromkeys(("mcmc-randomist", "grid-optimist", "prospector", "auto"), MIXTURE)
+CACHES |= dict.fromkeys(("mcmc-randomist", "grid-optimist", "prospector"), MIXTURE)
 CACHES |= dict.fromkeys(("pgpe", "pois"), CENTRED)
 
 

@@ -28,10 +28,10 @@ class Elsewhere(MemoryStorage):
 class Forgetful(MemoryStorage):
     """Loses every third payoff."""
 
-    def close(self, study, number, payoff, reason, ticket=None):
+    def close(self, study, number, payoff, reason, ticket=None, extra=None):
         if number % 3 == 2:
             payoff, reason = None, "forgotten"
-        return super().close(study, number, payoff, reason, ticket)
+        return super().close(study, number, payoff, reason, ticket, extra)
 
 
 def test_the_contract_in_databases(url):

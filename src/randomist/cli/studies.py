@@ -123,6 +123,9 @@ def tell(
     trial: Annotated[int, typer.Argument(help="The trial's id.")],
     payoff: Annotated[float | None, typer.Argument(help="Its payoff.")] = None,
     fail: Annotated[str | None, typer.Option(help="No payoff: why it failed.")] = None,
+    infeasible: Annotated[
+        bool, typer.Option("--infeasible", help="It broke a constraint: Auto keeps away from there. No payoff needed.")
+    ] = False,
     storage: StorageUrl = STORAGE,
 ) -> None:
     """Tell a payoff, or that there is none. What is printed is on disk; the same again changes nothing.
@@ -130,15 +133,66 @@ def tell(
     Example: randomist study tell car 0 -12.5
 
     Example: randomist study tell car 1 --fail "the motor was hot"
+
+    Example: randomist study tell car 2 --infeasible
     """
     study = _load(name, storage)
-    if (payoff is None) == (fail is None):
-        raise ParameterError('tell a payoff, or --fail "why"')
+    if infeasible and fail is None:
+        study.tell(trial, payoff, feasible=False)
+        _say({"id": trial, "state": "failed", "feasible": False})
+        return
+    if infeasible or (payoff is None) == (fail is None):
+        raise ParameterError('tell a payoff, or --fail "why", or --infeasible')
     if payoff is None:
         study.fail(trial, fail or "")
     else:
         study.tell(trial, payoff)
     _say({"id": trial, "state": "failed" if payoff is None else "told"})
+
+
+@study_app.command()
+def confirm(
+    name: Name,
+    n: Annotated[int, typer.Argument(min=1, help="How often to play the recommended point.")],
+    worker: Worker = None,
+    lease: Annotated[float | None, typer.Option(help="Seconds for these trials.")] = None,
+    ticket: Annotated[str | None, typer.Option(help="Any text: the same text gives the same trials again.")] = None,
+    storage: StorageUrl = STORAGE,
+) -> None:
+    """Print trials that play the point that Auto recommends; tell them, and `interval` has what they say.
+
+    Example: randomist study confirm car 20
+    """
+    study = _load(name, storage, worker)
+    _say([_trial(trial, study) for trial in study.confirm(n, lease=lease, ticket=ticket)])
+
+
+@study_app.command()
+def interval(
+    name: Name,
+    point: Annotated[str | None, typer.Option(help="As JSON; by default the recommended one.")] = None,
+    level: Level = 0.95,
+    storage: StorageUrl = STORAGE,
+) -> None:
+    """Print an interval for the mean payoff at a point of Auto's box; null is infinite, or not known.
+
+    Without a point also what the plays of the last `confirm` say, where some were told.
+
+    Example: randomist study interval car --point '[0.3, 12]'
+    """
+    from randomist.errors import NoDataError
+
+    study = _load(name, storage)
+    shown = _interval(study.interval(None if point is None else _json(point, "--point"), level))
+    if point is None:
+        try:
+            found = study.confirmed(level)
+        except NoDataError:
+            shown["confirmed"] = None
+        else:
+            both = {"mean": _interval(found.mean), "median": _interval(found.median)}
+            shown["confirmed"] = {"point": for_json(found.point), "plays": found.plays} | both
+    _say(shown)
 
 
 @study_app.command()
@@ -338,7 +392,7 @@ def _say(value: Any) -> None:
 def _json(text: str, option: str) -> Any:
     """JSON, or a file that holds it."""
     try:
-        return json.loads(text if text.lstrip().startswith("{") else Path(text).read_text(encoding="utf-8"))
+        return json.loads(text if text.lstrip()[:1] in "{[" else Path(text).read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
         raise ParameterError(f"{option} must be JSON, or a file with it: {error}") from error
 
@@ -353,6 +407,10 @@ def _trial(trial: Any, study: Study) -> dict[str, Any]:
     shown = {"id": trial.id, "decision": for_json(trial.decision), "mediator": for_json(trial.mediator)}
     names = getattr(study.space, "names", ())
     return shown | {"name": names[trial.decision]} if names else shown
+
+
+def _interval(found: Any) -> dict[str, Any]:
+    return {key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in found._asdict().items()}
 
 
 def _finite(column: Any) -> list[Any]:

@@ -147,15 +147,20 @@ class Learner(ABC):
             return [self._ask(decision) for _ in range(batch)]
         return [self._ask(self._decide()) for _ in range(batch)]
 
-    def propose(self, n: int = 1, *, streams: Sequence[tuple[int, ...]] | None = None) -> Proposal:
+    def propose(
+        self, n: int = 1, *, streams: Sequence[tuple[int, ...]] | None = None, confirm: bool = False
+    ) -> Proposal:
         """The next `n` trials and what asking them would change; the learner stays as it is until `commit`.
 
-        `streams` gives each trial random numbers of its own: spawn keys of the learner's seed, one per trial.
+        `streams` gives each trial random numbers of its own: spawn keys of the learner's seed, one per trial. With
+        `confirm=True` they are those of `confirm(n)`, of a learner that has it.
         """
         if streams is not None and len(streams) != n:
             raise ParameterError(f"streams must have one spawn key per trial, {n} of them, got {len(streams)}")
         before, trials, searches = self._asking(), list[Trial](), list[dict[str, Any] | None]()
         try:
+            if confirm:
+                self._confirm(whole_number(n, "n"))
             for i in range(whole_number(n, "n")):
                 if streams is not None:
                     self._rng, self._mediator_rng = _generators(self.entropy, streams[i])
@@ -335,12 +340,22 @@ class Learner(ABC):
         self._next_id += 1
         return trial
 
+    @classmethod
+    def check_excludes(cls, id_: int) -> None:
+        """Raise unless this learner can be told that a trial broke a constraint."""
+        if cls._exclude is Learner._exclude:
+            raise ParameterError(
+                f"{cls.__name__} cannot keep away from what is infeasible, only Auto can; tell trial {id_} a payoff "
+                "all the same, or fail it"
+            )
+
     def _exclude(self, ticket: Trial) -> None:
         """A trial that broke a constraint enters the caches; raises before it changes anything."""
-        raise ParameterError(
-            f"{type(self).__name__} cannot keep away from what is infeasible, only Auto can; tell trial {ticket.id} a "
-            "payoff all the same, or fail it"
-        )
+        self.check_excludes(ticket.id)
+
+    def _confirm(self, n: int) -> None:
+        """The next `n` trials are to play what is recommended; raises before it changes anything."""
+        raise ParameterError(f"{type(self).__name__} cannot confirm what it recommends, only Auto can")
 
     def _tell(self, ticket: Trial, mediator: Any, payoff: Any) -> None:
         value = number(payoff)

@@ -29,6 +29,7 @@ from randomist.study.checks import check_id, check_name, check_ticket, clean
 
 if TYPE_CHECKING:
     from randomist.families.base import Family
+    from randomist.learners.box.interval import Confirmation, Interval
 
 PATIENCE = 60.0  # seconds to go on trying
 TIMEOUT = 30.0  # seconds for one answer
@@ -160,19 +161,38 @@ class RemoteStudy:
         ticket: str | None = None,
     ) -> Trial | list[Trial]:
         """The next trial, or the next `batch` of them."""
-        body: dict[str, Any] = {"batch": 1 if batch is None else batch, "worker": worker, "lease": lease}
-        body["ticket"] = uuid.uuid4().hex if ticket is None else check_ticket(ticket)
-        said = self.client.call("POST", f"{self._path}/ask", body)
-        trials = [Trial(t["id"], _point(t["decision"]), _point(t["mediator"])) for t in said["trials"]]
+        body = {"batch": 1 if batch is None else batch, "worker": worker, "lease": lease}
+        trials = self._asked("ask", body, ticket)
         return trials[0] if batch is None else trials
 
-    def tell(self, trial: Trial | int, payoff: float) -> None:
-        """The payoff of a trial, once, however often it has to be sent."""
-        self._close(trial, "tell", {"payoff": number(payoff)})
+    def tell(self, trial: Trial | int, payoff: float | None = None, *, feasible: bool = True) -> None:
+        """The payoff of a trial, once, however often it has to be sent; or, of `Auto`, that it was not feasible."""
+        if feasible:
+            self._close(trial, "tell", {"payoff": number(payoff)})
+        else:
+            self._close(trial, "tell", {"payoff": None if payoff is None else number(payoff), "feasible": False})
 
     def fail(self, trial: Trial | int, reason: str = "") -> None:
         """A trial that will never be answered."""
         self._close(trial, "fail", {"reason": clean(reason)})
+
+    def confirm(
+        self, n: int, *, lease: float | None = None, worker: str | None = None, ticket: str | None = None
+    ) -> list[Trial]:
+        """`n` trials that play the recommended point itself; `Auto` has it."""
+        return self._asked("confirm", {"n": n, "worker": worker, "lease": lease}, ticket)
+
+    def confirmed(self, level: float = 0.95) -> Confirmation:
+        """What the plays of the last `confirm` say about that point alone."""
+        from randomist.learners.box.interval import Confirmation
+
+        said = self.client.call("GET", f"{self._path}/confirmation?level={float(level)}")
+        return Confirmation(_point(said["point"]), said["plays"], _interval(said["mean"]), _interval(said["median"]))
+
+    def interval(self, point: ArrayLike | None = None, level: float = 0.95) -> Interval:
+        """An interval for the mean payoff at a point, by default the recommended one; `Auto` has it."""
+        where = None if point is None else np.asarray(point, float).tolist()
+        return _interval(self.client.call("POST", f"{self._path}/interval", {"point": where, "level": level}))
 
     def add(self, member: Family | dict[str, Any], name: str | None = None) -> int:
         """One more decision of a finite set: its number. Where its answer was lost, `names` shows whether it is there.
@@ -214,6 +234,11 @@ class RemoteStudy:
         found: list[dict[str, Any]] = self.client.call("GET", f"{self._path}/decisions")["decisions"]
         return found
 
+    def _asked(self, how: str, body: dict[str, Any], ticket: str | None) -> list[Trial]:
+        body["ticket"] = uuid.uuid4().hex if ticket is None else check_ticket(ticket)
+        said = self.client.call("POST", f"{self._path}/{how}", body)
+        return [Trial(t["id"], _point(t["decision"]), _point(t["mediator"])) for t in said["trials"]]
+
     def _close(self, trial: Trial | int, how: str, body: dict[str, Any]) -> None:
         id_ = check_id(trial.id if isinstance(trial, Trial) else trial)
         self.client.call("POST", f"{self._path}/trials/{id_}/{how}", body)
@@ -221,6 +246,14 @@ class RemoteStudy:
 
 def _point(value: Any) -> Any:
     return frozen(np.array(value, float)) if isinstance(value, list) else value
+
+
+def _interval(said: dict[str, Any]) -> Interval:
+    """Null is what an interval that is not supported has."""
+    from randomist.learners.box.interval import Interval
+
+    usual: dict[str, Any] = {"mean": np.nan, "low": -np.inf, "high": np.inf}
+    return Interval(**{key: usual[key] if value is None else value for key, value in said.items()})
 
 
 def _estimates(said: dict[str, Any]) -> Estimates:

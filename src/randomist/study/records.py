@@ -16,13 +16,14 @@ class StudyTrial(NamedTuple):
     state: State  # "stale": asked, and its lease is over
     decision: Any
     mediator: Any
-    payoff: float | None
+    payoff: float | None  # what was told, also of one that was not feasible
     worker: str
     reason: str | None  # why it failed
     asked_at: float
     lease_until: float
     closed_at: float | None
     closing: int | None  # the place in the order of tells and fails, from 1
+    feasible: bool | None  # False: "failed", for it broke a constraint; None where that was not said
 
 
 class StudyRecord(NamedTuple):
@@ -105,6 +106,7 @@ class ClosedRow(NamedTuple):
     state: str
     payoff: float | None
     reason: str | None
+    extra: str | None
 
 
 class ChangeRow(NamedTuple):
@@ -131,6 +133,7 @@ class TrialRow(NamedTuple):
     lease_until: float
     closed_at: float | None
     closing: int | None
+    extra: str | None  # JSON: that it broke a constraint, and which payoff it was told
 
 
 class WorkerRow(NamedTuple):
@@ -176,6 +179,7 @@ class Columns(NamedTuple):
     payoff: Sequence[float | None]
     reason: Sequence[str | None]
     closing: Sequence[int | None]
+    extra: Sequence[str | None]
 
 
 class Everything(NamedTuple):

@@ -24,6 +24,8 @@ from randomist.study.rows import CLOSED, Shapes
 KEPT = ("format", "learner", "space", "settings")  # of a learner's state: what a study's row holds
 CHECKPOINT = f"1.{FORMAT}"  # the format of checkpoints: 1 changes when a learner's caches do
 CHANGED = "decisions"  # and this, where decisions were added or retired before
+BEGUN = "begun"  # and this, where it began with known results
+EXCLUDED = "infeasible"  # of a learner's state: the trials that broke a constraint
 
 
 def describe(learner: Learner) -> str:
@@ -31,18 +33,23 @@ def describe(learner: Learner) -> str:
     state = learner.state()
     state["settings"] = state["settings"] | {"seed": learner.entropy}
     changed = isinstance(learner, FiniteLearner) and (learner.space.added or not learner.active.all())
-    return _json.dumps({name: state[name] for name in ((*KEPT, CHANGED) if changed else KEPT)})
+    begun = BEGUN in state and len(state[BEGUN]["payoffs"])
+    kept = (*KEPT, *([CHANGED] if changed else []), *([BEGUN] if begun else []))
+    return _json.dumps({name: state[name] for name in kept})
 
 
 def fresh(study: str, text: Any) -> Learner:
     """The learner that a study began with."""
     try:
         described = _json.loads(text)
-        if not isinstance(described, dict) or set(described) - {CHANGED} != set(KEPT):
+        if not isinstance(described, dict) or set(described) - {CHANGED, BEGUN} != set(KEPT):
             raise StateError(f"a learner is described by {', '.join(KEPT)}")
         learner = saved_states.fresh(described)
         if isinstance(learner, FiniteLearner):
             learner.restore_decisions(described.get(CHANGED, {}))
+        if BEGUN in described:
+            begun: Any = learner
+            begun.begin(**described[BEGUN])
         return learner
     except changes.UNREADABLE as error:
         raise StudyDataError(
@@ -65,6 +72,7 @@ class Past(NamedTuple):
     closings: Indices  # (closed,) the numbers of closed trials in their order
     payoffs: Array  # (closed,) NaN where a trial failed
     reasons: list[str]  # (closed,) why it failed
+    feasible: np.typing.NDArray[np.bool_]  # (closed,) False where a trial that failed broke a constraint
     changes: Sequence[ChangeRow]  # decisions that came and went
 
     def trials(self, numbers: Indices) -> list[Trial]:
@@ -88,7 +96,7 @@ def read(shapes: Shapes, found: Everything, began: Learner) -> Past:
         raise StudyDataError(
             f"study {shapes.study!r} counts {counters.closed} closed trials, and has {len(closings)}; restore a backup"
         )
-    payoffs = _payoffs(shapes, columns, closings)
+    payoffs, feasible = _payoffs(shapes, columns, closings), _feasible(shapes, columns, closings)
     if np.count_nonzero(~np.isnan(payoffs)) != counters.told:
         raise StudyDataError(f"study {shapes.study!r} counts {counters.told} told trials, its rows say otherwise")
     for row in found.changes:
@@ -98,7 +106,7 @@ def read(shapes: Shapes, found: Everything, began: Learner) -> Past:
                 row.place, f"after {row.asked} asks, trial {number} cannot be among {row.closed} closings"
             )
     reasons = [str(columns.reason[n] or "") for n in closings]
-    return Past(decisions, mediators, closings, payoffs, reasons, found.changes)
+    return Past(decisions, mediators, closings, payoffs, reasons, feasible, found.changes)
 
 
 def _closings(shapes: Shapes, columns: Columns) -> Indices:
@@ -125,9 +133,16 @@ def _payoffs(shapes: Shapes, columns: Columns, closings: Indices) -> Array:
         if np.count_nonzero(np.isfinite(payoffs)) == states.count("told"):
             return payoffs
     for place, number in enumerate(closings.tolist(), start=1):  # which one is it?
-        row = ClosedRow(number, place, columns.state[number], columns.payoff[number], columns.reason[number])
-        shapes.check_closed(row, place)
+        state, payoff, reason = columns.state[number], columns.payoff[number], columns.reason[number]
+        shapes.check_closed(ClosedRow(number, place, state, payoff, reason, None), place)
     raise AssertionError("unreachable: every row is as it should be")
+
+
+def _feasible(shapes: Shapes, columns: Columns, closings: Indices) -> np.typing.NDArray[np.bool_]:
+    """Which of the closed trials broke no constraint, as far as is known, in their order."""
+    said = [n for n, text in enumerate(columns.extra) if text is not None]
+    outside = [n for n in said if shapes.extra(n, columns.state[n], columns.extra[n]).feasible is False]
+    return ~np.isin(closings, np.array(outside, np.int64))
 
 
 def rebuild(shapes: Shapes, description: str, found: Everything) -> Learner:
@@ -162,10 +177,13 @@ def _live(learner: Learner, shapes: Shapes, past: Past, asks: Indices, closings:
     for trial in past.trials(asks):
         learner.adopt(trial)
     numbers, payoffs, reasons = past.closings[closings], past.payoffs[closings], past.reasons[closings]
-    told = ~np.isnan(payoffs)
+    told, feasible = ~np.isnan(payoffs), past.feasible[closings]
     _tell_all(learner, shapes, numbers[told].tolist(), payoffs[told].tolist())
     for i in np.flatnonzero(~told).tolist():
-        learner.fail(int(numbers[i]), reasons[i])
+        if feasible[i]:
+            learner.fail(int(numbers[i]), reasons[i])
+        else:
+            exclude(learner, shapes, int(numbers[i]))
 
 
 def _tell_all(learner: Learner, shapes: Shapes, numbers: list[int], payoffs: list[float]) -> None:
@@ -182,6 +200,15 @@ def tell(learner: Learner, shapes: Shapes, number: int, payoff: float) -> None:
     """A payoff that is in the storage reaches the learner; an error names the row."""
     try:
         learner.tell(number, payoff)
+    except RandomistError as error:
+        raise shapes.wrong(number, str(error)) from error
+
+
+def exclude(learner: Learner, shapes: Shapes, number: int) -> None:
+    """The learner hears that a trial broke a constraint; an error names the row."""
+    try:
+        learner.check_excludes(number)
+        learner.tell(number, feasible=False)
     except RandomistError as error:
         raise shapes.wrong(number, str(error)) from error
 
@@ -220,9 +247,10 @@ def resume_search(learner: Learner, shapes: Shapes, number: int, text: str | Non
 
 def checkpoint_of(description: str, learner: Learner, closed: int, made: Sequence[ChangeRow] = ()) -> Checkpoint:
     """What the learner, which a study describes so, has computed so far, after these changes of its decisions."""
-    caches = _json.dumps({"caches": learner.state()["caches"], "clipped": learner.clipped, "changes": len(made)})
+    state = learner.state()
+    caches = _json.dumps({"caches": state["caches"], "clipped": learner.clipped, "changes": len(made)})
     unsigned = Checkpoint(closed, "", CHECKPOINT, caches)
-    return unsigned._replace(digest=_digest(description, unsigned, learner.record, made))
+    return unsigned._replace(digest=_digest(description, unsigned, learner.record, state.get(EXCLUDED, {}), made))
 
 
 def _restored(description: str, checkpoint: Checkpoint, past: Past, shapes: Shapes) -> tuple[Learner, int] | None:
@@ -251,26 +279,38 @@ def _restored(description: str, checkpoint: Checkpoint, past: Past, shapes: Shap
         "payoffs": payoffs[told],
         "ids": at,
     }
+    excluded, failed = numbers[~past.feasible[:closed]], ~told & past.feasible[:closed]
     state["failures"] = {
-        "ids": numbers[~told],
-        "reasons": [past.reasons[i] for i in np.flatnonzero(~told)],
-        "decided": numbers[~told],
-        "decisions": past.decisions[numbers[~told]],
+        "ids": numbers[failed],
+        "reasons": [past.reasons[i] for i in np.flatnonzero(failed)],
+        "decided": numbers[failed],
+        "decisions": past.decisions[numbers[failed]],
     }
+    if len(excluded) and EXCLUDED not in state:
+        return None
+    if len(excluded):
+        mediators = past.mediators[excluded].reshape(len(excluded), -1)
+        state[EXCLUDED] = {"ids": excluded, "mediators": mediators}
     state["next_id"] = rest[0].asked if rest else len(past.decisions)
     try:
         state["caches"], state["clipped"] = saved["caches"], saved["clipped"]
         restored = saved_states.load(state)
     except changes.UNREADABLE:
         return None
-    matches = _digest(description, checkpoint, restored.record, made) == checkpoint.digest
-    return (restored, len(made)) if matches else None
+    digest = _digest(description, checkpoint, restored.record, state.get(EXCLUDED, {}), made)
+    return (restored, len(made)) if digest == checkpoint.digest else None
 
 
-def _digest(description: str, checkpoint: Checkpoint, record: Record, made: Sequence[ChangeRow]) -> str:
-    """Of all that a checkpoint holds, and of what it was computed from: the learner, told trials, changes."""
+def _digest(
+    description: str, checkpoint: Checkpoint, record: Record, excluded: dict[str, Any], made: Sequence[ChangeRow]
+) -> str:
+    """Of all that a checkpoint holds, and of what it was computed from: the learner, told trials, changes.
+
+    `excluded` has the trials that broke a constraint; where there are none, the digest is that of earlier versions.
+    """
     texts = [description, *map(str, checkpoint._replace(digest="")), *(_json.dumps(tuple(row)) for row in made)]
     columns = [np.ascontiguousarray(column) for column in (record.decisions, record.mediators, record.payoffs)]
+    columns += [np.ascontiguousarray(column) for column in excluded.values() if len(column)]
     parts = [*(text.encode("utf-8", "replace") for text in texts), *(column.tobytes() for column in columns)]
     found = hashlib.sha256()
     for part in parts:

@@ -54,10 +54,11 @@ class Replica:
         self._learner.commit(proposal)
         self.known = self.known._replace(asked=self.known.asked + len(proposal.trials))
 
-    def close(self, number: int, payoff: float | None, reason: str, place: int) -> None:
+    def close(self, row: ClosedRow) -> None:
         """A trial was closed by this process; if others closed some before, it comes with the next news."""
-        if self._learner is not None and place == self.known.closed + 1 and self._learner.is_pending(number):
-            self._close(self._learner, number, payoff, reason)
+        learner = self._learner
+        if learner is not None and row.closing == self.known.closed + 1 and learner.is_pending(row.number):
+            self._close(learner, row)
 
     def changed(self, change: NewChange) -> Learner:
         """Another learner, with all that this one knows and one change more, if that can be made."""
@@ -110,7 +111,7 @@ class Replica:
         while self.known.closed < closed:
             row = closings.popleft()
             self.shapes.check_closed(row, self.known.closed + 1)
-            self._close(learner, row.number, row.payoff, row.reason or "")
+            self._close(learner, row)
 
     def _made(self, learner: Learner, row: ChangeRow) -> None:
         self._changes.append(row)
@@ -118,10 +119,12 @@ class Replica:
         if isinstance(learner, FiniteLearner):
             self.shapes.follow(learner.arrivals, ())
 
-    def _close(self, learner: Learner, number: int, payoff: float | None, reason: str) -> None:
-        if payoff is None:
-            learner.fail(number, reason)
+    def _close(self, learner: Learner, row: ClosedRow) -> None:
+        if row.payoff is not None:
+            replay.tell(learner, self.shapes, row.number, row.payoff)
+        elif row.extra is not None:
+            replay.exclude(learner, self.shapes, row.number)
         else:
-            replay.tell(learner, self.shapes, number, payoff)
+            learner.fail(row.number, row.reason or "")
         known = self.known
-        self.known = known._replace(closed=known.closed + 1, told=known.told + (payoff is not None))
+        self.known = known._replace(closed=known.closed + 1, told=known.told + (row.payoff is not None))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from types import NoneType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,19 @@ from randomist.spaces import Finite, Space
 from randomist.study.records import AskedRow, ChangeRow, ClosedRow, Page, State, StudyTrial, TrialRow
 
 CLOSED = {("told", float), ("told", int), ("failed", NoneType)}  # the state of a closed trial, the type of its payoff
+
+
+class Extra(NamedTuple):
+    """What a trial was told besides its payoff."""
+
+    feasible: bool | None  # None where that was not said
+    payoff: float | None  # of one that was not
+
+
+def infeasible(payoff: float | None) -> str:
+    """What the row of a trial that broke a constraint has as its `extra`."""
+    said = {"feasible": False} if payoff is None else {"feasible": False, "payoff": payoff}
+    return json.dumps(said, allow_nan=False, separators=(",", ":"))
 
 
 class Shapes:
@@ -80,7 +93,7 @@ class Shapes:
         decisions = self.decisions(numbers, [row.decision for row in page.rows])
         mediators = self.mediators(numbers, [row.mediator for row in page.rows])
         return [
-            StudyTrial(row.number, self._state(row, page.now), frozen(x), frozen(z), *row[4:])
+            self._study_trial(row, page.now, frozen(x), frozen(z))
             for row, x, z in zip(page.rows, decisions, mediators, strict=True)
         ]
 
@@ -92,6 +105,23 @@ class Shapes:
             raise self.wrong(
                 row.number, f"a closed trial is told a finite payoff, or failed; got {row.state!r} and {row.payoff!r}"
             )
+        self.extra(row.number, row.state, row.extra)
+
+    def extra(self, number: int, state: str, text: Any) -> Extra:
+        """What a trial was told besides a payoff, checked: a failed one may have been infeasible."""
+        if text is None:
+            return Extra(True if state == "told" else None, None)
+        try:
+            said = json.loads(text)
+            good = state == "failed" and said["feasible"] is False and said.keys() <= {"feasible", "payoff"}
+            payoff = said.get("payoff")
+            if good and (payoff is None or (type(payoff) in (int, float) and math.isfinite(payoff))):
+                return Extra(False, None if payoff is None else float(payoff))
+        except (*_UNREADABLE, AttributeError, LookupError):
+            pass
+        raise self.wrong(
+            number, f"extra must be empty, or say of a failed trial that it was not feasible; got {text!r:.80}"
+        )
 
     def wrong(self, number: Any, what: str) -> StudyDataError:
         """The error that names a row."""
@@ -106,6 +136,11 @@ class Shapes:
             f"change {place} of study {self.study!r} (a row of randomist_changes) was changed: {what}; repair the row "
             "or restore a backup"
         )
+
+    def _study_trial(self, row: TrialRow, now: float, decision: Any, mediator: Any) -> StudyTrial:
+        state, extra = self._state(row, now), self.extra(row.number, row.state, row.extra)
+        payoff = extra.payoff if row.payoff is None else row.payoff
+        return StudyTrial(row.number, state, decision, mediator, payoff, *row[5:-1], extra.feasible)
 
     def _state(self, row: TrialRow, now: float) -> State:
         """What the row and the clock say, checked."""

@@ -25,6 +25,7 @@ from randomist.study.reader import Reader
 from randomist.study.records import (
     STATES,
     AskRequest,
+    ClosedRow,
     Counters,
     NewChange,
     NewTrial,
@@ -34,12 +35,13 @@ from randomist.study.records import (
     WorkerRow,
 )
 from randomist.study.replica import Replica
-from randomist.study.rows import Shapes
+from randomist.study.rows import Shapes, infeasible
 from randomist.study.storages.base import Raced, Storage
 from randomist.study.streams import Stream, Streams
 
 if TYPE_CHECKING:
     from randomist.families.base import Family
+    from randomist.learners.box.interval import Confirmation, Interval
     from randomist.learners.finite.certainty import Intervals
 
 LARGEST_BATCH = 1000
@@ -61,7 +63,7 @@ class Study:
         self._finite = isinstance(began.space, Finite)
         self.learner_name = type(began).__name__
         self._reader = Reader(storage, record, began.space)
-        self._range = PayoffScale(began.payoff_range, began.out_of_range)
+        self._range, self._kind = PayoffScale(began.payoff_range, began.out_of_range), type(began)
         self._replica = Replica(storage, record, Shapes(record.name, began.space))
         self._streams = Streams()
         self._lock = threading.RLock()
@@ -100,21 +102,21 @@ class Study:
 
         Asking again with the same `ticket` (any text) gives the same trial again, so a lost answer can be repeated.
         """
-        n = 1 if batch is None else whole_number(batch, "batch")
-        if n > LARGEST_BATCH:
-            raise ParameterError(f"batch must be at most {LARGEST_BATCH}, got {batch!r:.80}; ask several times")
-        seconds = self.lease if lease is None else check_lease(lease)
-        name = self.worker if worker is None else check_worker(worker)
-        trials = None if ticket is None else self._asked_before(check_ticket(ticket), n)
-        if trials is None:
-            trials = self._ask(n, AskRequest(name, seconds, ticket or uuid.uuid4().hex, ticket is not None, 0, None))
+        trials = self._asked(1 if batch is None else batch, "batch", lease, ticket, worker)
         return trials[0] if batch is None else trials
 
-    def tell(self, trial: Trial | int, payoff: float) -> None:
+    def tell(self, trial: Trial | int, payoff: float | None = None, *, feasible: bool = True) -> None:
         """The payoff of a trial, in the user's units; on disk when this returns.
 
-        In any order, from any worker, also after the lease is over. The same payoff again changes nothing.
+        In any order, from any worker, also after the lease is over. The same again changes nothing.
+
+        `feasible=False` says that its mediator broke a constraint: it enters no estimate, with or without a payoff, and
+        the search keeps away from there. Its state is "failed". `Auto` takes it, other learners refuse.
         """
+        if not feasible:
+            self._kind.check_excludes(check_id(trial.id if isinstance(trial, Trial) else trial))
+            self._close(trial, None, None, infeasible(None if payoff is None else number(payoff)))
+            return
         value = number(payoff)
         if not self._range.running:
             self._range.unit(value)  # refuses
@@ -123,6 +125,15 @@ class Study:
     def fail(self, trial: Trial | int, reason: str = "") -> None:
         """A trial that will never be answered: it leaves no trace in the estimates. Again changes nothing."""
         self._close(trial, None, clean(reason))
+
+    def confirm(
+        self, n: int, *, lease: float | None = None, ticket: str | None = None, worker: str | None = None
+    ) -> list[Trial]:
+        """`n` trials that play the recommended point itself; on disk when this returns. `Auto` has it.
+
+        Tell them, and `confirmed` has an interval. `lease`, `ticket` and `worker` are as for `ask`.
+        """
+        return self._asked(n, "n", lease, ticket, worker, confirm=True)
 
     def estimates(self) -> Estimates:
         """What all told trials say about every decision of a Finite space."""
@@ -154,6 +165,18 @@ class Study:
         """An estimate of how many more rounds it takes until one decision survives."""
         self._check_finite("survivors")
         return float(self.look(lambda learner, _: learner.rounds_left(level)))
+
+    def interval(self, point: ArrayLike | None = None, level: float = 0.95) -> Interval:
+        """An interval for the mean payoff at a point, by default the recommended one. `Auto` has it."""
+        self._check_has("interval")
+        found: Interval = self.look(lambda learner, _: learner.interval(point, level))
+        return found
+
+    def confirmed(self, level: float = 0.95) -> Confirmation:
+        """What the plays of the last `confirm`, by whichever worker, say about that point alone. `Auto` has it."""
+        self._check_has("confirmed")
+        found: Confirmation = self.look(lambda learner, _: learner.confirmed(level))
+        return found
 
     def recommend(self) -> Any:
         """The decision with the best estimated value, as the learner says it."""
@@ -272,6 +295,25 @@ class Study:
         if not self._finite:
             raise SpaceError(f"{self.learner_name} searches a box, and there are {wanted} of finite sets only")
 
+    def _check_has(self, method: str) -> None:
+        if not hasattr(self._kind, method):
+            raise ParameterError(f"{self.learner_name} has no {method}, only Auto has; a finite set has intervals()")
+
+    def _asked(
+        self, n: int, named: str, lease: float | None, ticket: str | None, worker: str | None, confirm: bool = False
+    ) -> list[Trial]:
+        """The next `n` trials, or those that were asked with the ticket before."""
+        n = whole_number(n, named)
+        if n > LARGEST_BATCH:
+            raise ParameterError(f"{named} must be at most {LARGEST_BATCH}, got {n!r:.80}; ask several times")
+        seconds = self.lease if lease is None else check_lease(lease)
+        name = self.worker if worker is None else check_worker(worker)
+        trials = None if ticket is None else self._asked_before(check_ticket(ticket), n)
+        if trials is not None:
+            return trials
+        request = AskRequest(name, seconds, ticket or uuid.uuid4().hex, ticket is not None, 0, None)
+        return self._ask(n, request, confirm)
+
     def _asked_before(self, ticket: str, n: int) -> list[Trial] | None:
         rows = self.storage.with_ticket(self.record.id, ticket, n)
         return self._reader.asked(rows) if rows else None
@@ -289,14 +331,15 @@ class Study:
                 self._replica.adopt(changed, row)
                 return int(changed.space.size)
 
-    def _ask(self, n: int, request: AskRequest) -> list[Trial]:
+    def _ask(self, n: int, request: AskRequest, confirm: bool) -> list[Trial]:
         with self._lock:
             while True:
                 learner, known = self._replica.synced(), self._replica.known
                 streams = self._streams.take(known.asked, n)
                 with replay.going_on(self.name):
-                    proposal = learner.propose(n, streams=[stream.key for stream in streams])
-                expected = None if self._streams.own else known.asked
+                    proposal = learner.propose(n, streams=[stream.key for stream in streams], confirm=confirm)
+                # a search that names the plays of a confirmation must have their numbers
+                expected = None if self._streams.own and not confirm else known.asked
                 request = request._replace(basis=known.closed, expected=expected)
                 try:
                     first = self.storage.ask(self.record.id, self._new_trials(proposal, streams), request)
@@ -318,7 +361,7 @@ class Study:
             for trial, search, stream in zip(proposal.trials, proposal.searches, streams, strict=True)
         ]
 
-    def _close(self, trial: Trial | int, payoff: float | None, reason: str | None) -> None:
+    def _close(self, trial: Trial | int, payoff: float | None, reason: str | None, extra: str | None = None) -> None:
         ticket: tuple[str, str] | None = None
         if isinstance(trial, Trial):
             try:
@@ -328,9 +371,10 @@ class Study:
                     f"{trial} is not a trial of study {self.name!r}; tell the one it gave"
                 ) from None
         id_ = check_id(trial.id if isinstance(trial, Trial) else trial)
-        place, new = self.storage.close(self.record.id, id_, payoff, reason, ticket)
+        place, new = self.storage.close(self.record.id, id_, payoff, reason, ticket, extra)
         if new and self._lock.acquire(blocking=False):  # else the next ask reads it
             try:
-                self._replica.close(id_, payoff, reason or "", place)
+                state = "failed" if payoff is None else "told"
+                self._replica.close(ClosedRow(id_, place, state, payoff, reason, extra))
             finally:
                 self._lock.release()

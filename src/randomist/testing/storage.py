@@ -13,6 +13,7 @@ from randomist.study.storages.base import Raced, Storage
 
 MakeStorage = Callable[[], Storage]
 TRIAL = NewTrial("1", "0.25", '{"at":2.0}', None)
+EXTRA = '{"feasible":false}'
 CHANGE = NewChange("add", '{"member":1}', "worker")
 
 
@@ -113,22 +114,27 @@ def _check_tickets(storage: Storage, other: Storage, study: StudyRecord) -> None
 
 
 def _check_closing(storage: Storage, other: Storage, study: StudyRecord) -> None:
-    _ask(storage, study, 4)
+    _ask(storage, study, 5)
     assert storage.close(study.id, 2, 0.5, None) == (1, True)
     assert other.close(study.id, 0, None, "lost", ("0", "0.5")) == (2, True)
     assert other.close(study.id, 2, 0.5, None) == (1, False), "the same payoff again changes nothing"
     assert storage.close(study.id, 0, None, "lost again") == (2, False)
+    assert storage.close(study.id, 4, None, None, ("4", "4.5"), EXTRA) == (3, True)
+    assert other.close(study.id, 4, None, None, None, EXTRA) == (3, False), "the same extra again changes nothing"
     before = storage.rows(study.id).rows
-    for number, payoff, reason in ((2, 0.75, None), (2, None, "no"), (0, 0.5, None)):
+    for number, payoff, reason in ((2, 0.75, None), (2, None, "no"), (0, 0.5, None), (4, 0.5, None), (4, None, "no")):
         _refused(ClosedTrialError, other.close, study.id, number, payoff, reason)
-    _refused(UnknownTrialError, other.close, study.id, 4, 0.5, None)
+    for number, extra in ((0, EXTRA), (2, EXTRA), (4, "{}")):
+        _refused(ClosedTrialError, other.close, study.id, number, None, None, None, extra)
+    _refused(UnknownTrialError, other.close, study.id, 5, 0.5, None)
     for ticket in (("1", "9.5"), ("9", "1.5")):
         _refused(UnknownTrialError, other.close, study.id, 1, 0.5, None, ticket)
     assert storage.rows(study.id).rows == before, "what is refused changes nothing"
-    assert storage.counters(study.id) == (4, 2, 1, 0, 0)
-    told, failed = before[2], before[0]
-    assert (told.state, told.payoff, told.reason, told.closing) == ("told", 0.5, None, 1)
+    assert storage.counters(study.id) == (5, 3, 1, 0, 0)
+    told, failed, more = before[2], before[0], before[4]
+    assert (told.state, told.payoff, told.reason, told.closing, told.extra) == ("told", 0.5, None, 1, None)
     assert (failed.state, failed.payoff, failed.reason, failed.closing) == ("failed", None, "lost", 2)
+    assert (more.state, more.payoff, more.closing, more.extra) == ("failed", None, 3, EXTRA)
     assert told.closed_at is not None
     assert told.asked_at <= told.closed_at
 
@@ -139,11 +145,11 @@ def _check_news(storage: Storage, other: Storage, study: StudyRecord) -> None:
     assert not any(nothing[1:]), "nothing happened yet"
     _ask(storage, study, 3)
     storage.close(study.id, 1, 0.5, None)
-    storage.close(study.id, 0, None, "lost")
+    storage.close(study.id, 0, None, "lost", None, EXTRA)
     counters, asks, closings, _ = other.news(study.id, 0, 0, 0)
     assert counters == (3, 2, 1, 0, 0)
     assert [tuple(row) for row in asks] == [(i, str(i), f"{i}.5", TRIAL.search) for i in range(3)]
-    assert [tuple(row) for row in closings] == [(1, 1, "told", 0.5, None), (0, 2, "failed", None, "lost")]
+    assert [tuple(row) for row in closings] == [(1, 1, "told", 0.5, None, None), (0, 2, "failed", None, "lost", EXTRA)]
     _, asks, closings, _ = other.news(study.id, 2, 1, 0)
     assert [row.number for row in asks] == [2]
     assert [row.number for row in closings] == [0]
@@ -202,7 +208,7 @@ def _check_loading(storage: Storage, other: Storage, study: StudyRecord) -> None
     _ask(storage, study, 3)
     storage.ask(study.id, [TRIAL._replace(search="the last one")], _request("last"))
     storage.close(study.id, 2, 0.5, None)
-    storage.close(study.id, 0, None, "lost")
+    storage.close(study.id, 0, None, "lost", None, EXTRA)
     storage.change(study.id, CHANGE, 0)
     for closed, kept in ((2, 2), (1, 2), (2, 2), (5, 5)):
         storage.save(study.id, Checkpoint(closed, f"digest {closed}", "version", "x" * 100_000))
@@ -224,6 +230,7 @@ def _check_loading(storage: Storage, other: Storage, study: StudyRecord) -> None
         "payoff": [None, None, 0.5, None],
         "reason": ["lost", None, None, None],
         "closing": [2, None, 1, None],
+        "extra": [EXTRA, None, None, None],
     }
 
 

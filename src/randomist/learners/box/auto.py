@@ -188,9 +188,8 @@ class Auto(BoxLearner):
 
     def confirm(self, n: int) -> list[Trial]:
         """The next `n` trials play the recommended point itself; tell them, and `confirmed` has an interval."""
-        plays = whole_number(n, "n")
-        self.search = replace(self._position(), confirm=self._next_id, confirms=plays)
-        return self.ask(batch=plays)
+        self._confirm(whole_number(n, "n"))
+        return self.ask(batch=n)
 
     def confirmed(self, level: float = 0.95) -> Confirmation:
         """What the plays of the last `confirm` say about that point alone.
@@ -226,6 +225,9 @@ class Auto(BoxLearner):
         self._begun = np.concatenate([known[0], rows]), np.concatenate([known[1], values])
 
     # A round.
+
+    def _confirm(self, n: int) -> None:
+        self.search = replace(self._position(), confirm=self._next_id, confirms=n)
 
     def _decide(self) -> Any:
         before = self.search
@@ -405,7 +407,7 @@ class Auto(BoxLearner):
     def state(self) -> dict[str, Any]:
         mediators = np.array(list(self.infeasible.values())).reshape(-1, self.space.dimension)
         infeasible = {"ids": np.array(list(self.infeasible), np.int64), "mediators": mediators}
-        begun = {"points": self._begun[0], "payoffs": self._begun[1]}
+        begun = {"points": self._begun[0].reshape(-1, *self.space.family.shape), "payoffs": self._begun[1]}
         return super().state() | {"infeasible": infeasible, "begun": begun}
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -73,8 +73,8 @@ class BatchLearner(FixedStdLearner):
     def _improved(self, decisions: Array, mediators: Array, payoffs: Array) -> Array:
         """Where a batch sends the mean; it is then projected onto the box.  (n, d), (n, d), (n,) -> (d,)"""
 
-    def tell(self, trial: Trial | int, payoff: float) -> None:
-        super().tell(trial, payoff)
+    def tell(self, trial: Trial | int, payoff: float | None = None, *, feasible: bool = True) -> None:
+        super().tell(trial, payoff, feasible=feasible)
         if self.told % self.batch == 0:  # so the record says what the unfinished batch is
             rows, last = self.space.family.mediator_rows, slice(self.told - self.batch, self.told)
             decisions, mediators = rows(self.record.decisions[last]), rows(self.record.mediators[last])

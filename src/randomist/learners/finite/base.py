@@ -73,12 +73,16 @@ class FiniteLearner(Learner):
     def _observe_all(self, decisions: Indices, mediators: NDArray[Any], payoffs: Array) -> None:
         """Many in this order: the same as one by one; raises before it changes anything."""
 
-    def tell(self, trial: Trial | int, payoff: Any, *, log_likelihoods: Any = None) -> None:
+    def tell(
+        self, trial: Trial | int, payoff: Any = None, *, feasible: bool = True, log_likelihoods: Any = None
+    ) -> None:
         """The payoff of an asked trial, in the user's units; in any order, each trial once.
 
         In a space of likelihoods, `log_likelihoods` has the log-likelihood of what was done under each policy.
         """
         ticket = self._ticket(trial)
+        if not feasible:
+            self._exclude(ticket)  # refuses
         mediator = ticket.mediator
         if not self._drawn:
             assert isinstance(self.space.family, Likelihoods)

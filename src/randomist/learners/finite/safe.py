@@ -141,8 +141,10 @@ class Safe(FiniteLearner):
     def ask(self, batch: int | None = None, *, one_decision: bool = False) -> Any:
         return self.inner.ask() if batch is None else self.inner.ask(batch, one_decision=one_decision)
 
-    def propose(self, n: int = 1, *, streams: Sequence[tuple[int, ...]] | None = None) -> Proposal:
-        return self.inner.propose(n, streams=streams)
+    def propose(
+        self, n: int = 1, *, streams: Sequence[tuple[int, ...]] | None = None, confirm: bool = False
+    ) -> Proposal:
+        return self.inner.propose(n, streams=streams, confirm=confirm)
 
     def commit(self, proposal: Proposal) -> None:
         self.inner.commit(proposal)
@@ -150,8 +152,10 @@ class Safe(FiniteLearner):
     def adopt(self, trial: Trial, search: dict[str, Any] | None = None) -> None:
         self.inner.adopt(trial, search)
 
-    def tell(self, trial: Trial | int, payoff: Any, *, log_likelihoods: Any = None) -> None:
-        self.inner.tell(trial, payoff, log_likelihoods=log_likelihoods)
+    def tell(
+        self, trial: Trial | int, payoff: Any = None, *, feasible: bool = True, log_likelihoods: Any = None
+    ) -> None:
+        self.inner.tell(trial, payoff, feasible=feasible, log_likelihoods=log_likelihoods)
 
     def tell_episode(self, trial: Trial | int, episode: Episode) -> None:
         self.inner.tell_episode(trial, episode)

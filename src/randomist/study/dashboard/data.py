@@ -13,7 +13,7 @@ from randomist._json import for_json
 from randomist._types import Array
 from randomist.histories.estimates import Estimates
 from randomist.learners.base import Learner
-from randomist.learners.box.base import BoxLearner
+from randomist.learners.box.base import FixedStdLearner
 from randomist.learners.finite.base import FiniteLearner
 from randomist.spaces import Box, Finite
 from randomist.study.records import Counters
@@ -114,32 +114,30 @@ def _finite(learner: Learner) -> dict[str, Any]:
 
 
 def _best(learner: Learner) -> Any:
-    """The recommendation; in a long study of a box, the best of some decisions, for all of them would take minutes."""
+    """The recommendation; in a long study at a fixed std, the best of some decisions: all would take minutes."""
     if not learner.told:
         return None
     few = int(WORK / learner.told)
-    if not isinstance(learner, BoxLearner) or learner.told <= few:
-        return learner.recommend()  # for Auto, a point without its scale
+    if not isinstance(learner, FixedStdLearner) or learner.told <= few:
+        return learner.recommend()
     tried = learner.record.decisions[np.linspace(0, learner.told - 1, max(few, 2)).astype(np.intp)]
     return tried[int(np.argmax(learner.estimate(tried).value))]
 
 
 def _box(learner: Any, best: Any, dimensions: tuple[int, int]) -> dict[str, Any]:
-    """Slices through the best decision so far: along every dimension, and over two of them."""
+    """Slices through the best point so far: along every dimension, and over two of them. Scales are left out."""
     box, d = learner.space, learner.space.dimension
-    low, high = np.ravel(box.low), np.ravel(box.high)
+    low, high = box.corners
     centre = (low + high) / 2 if best is None else np.ravel(best)
-    if centre.size < d:  # the scale is part of a decision: the one that was played last
-        centre = np.append(centre, np.ravel(learner.record.decisions[-1])[centre.size :])
     budget = WORK / max(learner.told, 1)
     n = int(np.clip(budget / d, 9, 61))
     lines = []
     for k in range(d):
         points = np.tile(centre, (n, 1))
         points[:, k] = np.linspace(low[k], high[k], n)
-        estimates = learner.estimate(points.reshape(n, *box.family.decision_shape))
+        estimates = learner.estimate(points.reshape(n, *box.family.shape))
         lines.append({"x": _numbers(points[:, k])} | _panel(estimates, np.arange(n)))
-    decisions = learner.record.decisions.reshape(learner.told, d)
+    decisions = learner.record.decisions.reshape(learner.told, box.low.size)
     played = [_histogram(decisions[:, k], low[k], high[k]) for k in range(d)]
     slices: dict[str, Any] = {"dimension": d, "centre": _numbers(centre), "lines": lines, "played": played}
     slices["plane"] = None

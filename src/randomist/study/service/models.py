@@ -14,6 +14,9 @@ from randomist.study.study import LARGEST_BATCH
 Name = Annotated[str, Field(pattern=NAME, examples=["car"], description="A study's name.")]
 DecisionName = Annotated[str, Field(pattern=r"^[^<>\x00-\x1f\x7f]{1,64}$", description="What a decision is called.")]
 Lease = Annotated[float, Field(gt=0, le=LONGEST_LEASE, allow_inf_nan=False, description="Seconds.")]
+Worker = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[ -~]*$")]
+SAME = "Asking again with the same ticket gives the same trials: a lost answer can be repeated."
+Ticket = Annotated[str, Field(pattern=TICKET, description=SAME)]
 Point = int | float | list[float]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 MOST_DECISIONS = 1000
@@ -81,14 +84,9 @@ class StudyInfo(Model):
 
 class Ask(Model):
     batch: int = Field(default=1, ge=1, le=LARGEST_BATCH, examples=[1])
-    worker: str | None = Field(default=None, min_length=1, max_length=64, pattern=r"^[ -~]*$", examples=["bench-1"])
+    worker: Worker | None = Field(default=None, examples=["bench-1"])
     lease: Lease | None = Field(default=None, examples=[600.0])
-    ticket: str | None = Field(
-        default=None,
-        pattern=TICKET,
-        examples=["bench-1:42"],
-        description="Asking again with the same ticket gives the same trials: a lost answer can be repeated.",
-    )
+    ticket: Ticket | None = Field(default=None, examples=["bench-1:42"])
 
 
 class NewDecision(Model):
@@ -122,8 +120,20 @@ class Asked(Model):
     trials: list[AskedTrial]
 
 
+class Confirm(Model):
+    n: int = Field(ge=1, le=LARGEST_BATCH, examples=[20], description="How often to play the recommended point.")
+    worker: Worker | None = Field(default=None, examples=["bench-1"])
+    lease: Lease | None = Field(default=None, examples=[600.0])
+    ticket: Ticket | None = Field(default=None, examples=["bench-1:43"])
+
+
 class Tell(Model):
-    payoff: float = Field(allow_inf_nan=False, examples=[0.5])
+    payoff: Number | None = Field(default=None, examples=[0.5])
+    feasible: bool = Field(
+        default=True,
+        examples=[True],
+        description="False: it broke a constraint, and enters no estimate; `payoff` may be left out.",
+    )
 
 
 class Fail(Model):
@@ -133,6 +143,7 @@ class Fail(Model):
 class Closed(Model):
     id: int = Field(examples=[12])
     state: Literal["told", "failed"] = Field(examples=["told"])
+    feasible: bool | None = Field(default=None, examples=[None], description="False where it broke a constraint.")
 
 
 class TrialInfo(Model):
@@ -147,6 +158,9 @@ class TrialInfo(Model):
     lease_until: float = Field(examples=[1.8e9])
     closed_at: float | None = Field(examples=[1.8e9])
     closing: int | None = Field(examples=[11])
+    feasible: bool | None = Field(
+        examples=[True], description="False: failed, for it broke a constraint; null where that was not said."
+    )
 
 
 class Trials(Model):
@@ -172,6 +186,30 @@ class EstimateList(Model):
 class Recommendation(Model):
     decision: Point = Field(examples=[4])
     told: int = Field(examples=[100])
+
+
+class Where(Model):
+    point: Number | list[Number] | None = Field(
+        default=None, examples=[[0.1, 5.0]], description="By default the recommended one."
+    )
+    level: float = Field(default=0.95, gt=0, lt=1, examples=[0.95])
+
+
+class Interval(Model):
+    """Bounds on a mean payoff, or a median; what is infinite or unknown is null."""
+
+    mean: float | None = Field(examples=[0.7])
+    low: float | None = Field(examples=[0.65])
+    high: float | None = Field(examples=[0.75])
+    level: float = Field(examples=[0.95])
+    basis: str = Field(examples=["surface"], description="surface, range, asymptotic, order or unsupported.")
+
+
+class Confirmation(Model):
+    point: Point = Field(examples=[[0.1, 5.0]])
+    plays: int = Field(examples=[20])
+    mean: Interval
+    median: Interval
 
 
 class Snapshot(BaseModel):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Query, Request
@@ -11,6 +12,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from randomist._json import for_json
 from randomist.errors import ShapeError
 from randomist.histories.estimates import Estimates
+from randomist.learners.base import Trial
 from randomist.study.dashboard.data import snapshot
 from randomist.study.describe import learner_from, member_from
 from randomist.study.export import FORMATS, Format, lines
@@ -31,6 +33,9 @@ from randomist.study.service.endpoints import (
     study_of,
 )
 from randomist.study.study import Study
+
+if TYPE_CHECKING:
+    from randomist.learners.box.interval import Interval
 
 router = APIRouter()
 PAGE = 1000  # trials of a page at most
@@ -68,28 +73,34 @@ def show(request: Request, name: Name) -> Any:
 @router.post("/studies/{name}/ask", response_model=models.Asked, responses=problems(404, 409), dependencies=[WORK])
 def ask(request: Request, name: Name, body: models.Ask) -> Any:
     """The next trials; on disk when the answer comes."""
-    study = study_of(request, name)
-    trials = study.ask(body.batch, lease=body.lease, ticket=body.ticket, worker=body.worker or caller_of(request))
-    return {
-        "trials": [{"id": t.id, "decision": for_json(t.decision), "mediator": for_json(t.mediator)} for t in trials]
-    }
+    study, worker = study_of(request, name), body.worker or caller_of(request)
+    return _asked(study.ask(body.batch, lease=body.lease, ticket=body.ticket, worker=worker))
+
+
+@router.post("/studies/{name}/confirm", response_model=models.Asked, responses=problems(404, 409), dependencies=[WORK])
+def confirm(request: Request, name: Name, body: models.Confirm) -> Any:
+    """Trials that play the recommended point itself; on disk when the answer comes. Of Auto."""
+    study, worker = study_of(request, name), body.worker or caller_of(request)
+    return _asked(study.confirm(body.n, lease=body.lease, ticket=body.ticket, worker=worker))
 
 
 @router.post(
     "/studies/{name}/trials/{number}/tell",
     response_model=models.Closed,
+    response_model_exclude_none=True,
     responses=problems(404, 409),
     dependencies=[WORK],
 )
 def tell(request: Request, name: Name, number: Number, body: models.Tell) -> Any:
-    """The payoff of a trial; on disk when the answer comes. The same payoff again changes nothing."""
-    study_of(request, name).tell(number, body.payoff)
-    return {"id": number, "state": "told"}
+    """The payoff of a trial, or that it broke a constraint; on disk when the answer comes. Again changes nothing."""
+    study_of(request, name).tell(number, body.payoff, feasible=body.feasible)
+    return {"id": number, "state": "told"} if body.feasible else {"id": number, "state": "failed", "feasible": False}
 
 
 @router.post(
     "/studies/{name}/trials/{number}/fail",
     response_model=models.Closed,
+    response_model_exclude_none=True,
     responses=problems(404, 409),
     dependencies=[WORK],
 )
@@ -172,6 +183,32 @@ async def recommendation(request: Request, name: Name) -> Any:
     return await reads_of(request).get(name, "recommendation", best)
 
 
+@router.post(
+    "/studies/{name}/interval", response_model=models.Interval, responses=problems(404, 409), dependencies=[READ]
+)
+async def interval(request: Request, name: Name, body: models.Where) -> Any:
+    """An interval for the mean payoff at a point. Of Auto."""
+    question = f"interval {body.model_dump_json()}"
+    return await reads_of(request).get(name, question, lambda study: _interval(study.interval(body.point, body.level)))
+
+
+@router.get(
+    "/studies/{name}/confirmation",
+    response_model=models.Confirmation,
+    responses=problems(404, 409),
+    dependencies=[READ],
+)
+async def confirmation(request: Request, name: Name, level: Annotated[float, Query(gt=0, lt=1)] = 0.95) -> Any:
+    """What the plays of the last confirmation say about their point. Of Auto."""
+
+    def answer(study: Study) -> Any:
+        found = study.confirmed(level)
+        both = {"mean": _interval(found.mean), "median": _interval(found.median)}
+        return {"point": for_json(found.point), "plays": found.plays} | both
+
+    return await reads_of(request).get(name, f"confirmation {level}", answer)
+
+
 @router.get("/studies/{name}/trials", response_model=models.Trials, responses=problems(404), dependencies=[READ])
 def trials(
     request: Request,
@@ -225,6 +262,15 @@ def _info(study: Study) -> dict[str, Any]:
 def _decisions(study: Study) -> list[dict[str, Any]]:
     found = enumerate(zip(study.names, study.active.tolist(), strict=False))  # one may come in between
     return [{"decision": k, "name": name, "active": active} for k, (name, active) in found]
+
+
+def _asked(trials: Sequence[Trial]) -> dict[str, Any]:
+    shown = [{"id": t.id, "decision": for_json(t.decision), "mediator": for_json(t.mediator)} for t in trials]
+    return {"trials": shown}
+
+
+def _interval(found: Interval) -> dict[str, Any]:
+    return {key: None if isinstance(x, float) and not np.isfinite(x) else x for key, x in found._asdict().items()}
 
 
 def _estimates(found: Estimates) -> dict[str, Any]:

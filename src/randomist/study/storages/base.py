@@ -104,12 +104,18 @@ class Storage(ABC):
 
     @abstractmethod
     def close(
-        self, study: int, number: int, payoff: float | None, reason: str | None, ticket: tuple[str, str] | None = None
+        self,
+        study: int,
+        number: int,
+        payoff: float | None,
+        reason: str | None,
+        ticket: tuple[str, str] | None = None,
+        extra: str | None = None,
     ) -> Closed:
-        """Tell (a payoff) or fail (a reason) a trial. The same again changes nothing.
+        """Tell (a payoff) or fail (a reason, or an `extra` that says more) a trial. The same again changes nothing.
 
         `ticket` is the decision and the mediator that the trial should have. `UnknownTrialError` where there is none
-        such, `ClosedTrialError` where it was closed in another way before.
+        such, `ClosedTrialError` where it was closed in another way before: with another payoff or `extra`.
         """
 
     @abstractmethod
@@ -180,8 +186,12 @@ def other_trial(number: int, has: tuple[str, str], given: tuple[str, str]) -> Un
     )
 
 
-def closed_before(number: int, state: str, told: float | None, payoff: float | None) -> ClosedTrialError:
-    was, wanted = (f"told {x}" if x is not None else "failed" for x in (told if state == "told" else None, payoff))
+def closed_before(
+    number: int, before: tuple[float | None, str | None], now: tuple[float | None, str | None]
+) -> ClosedTrialError:
+    """Of a trial that has another payoff and `extra` than it is given now."""
+    said = (payoff if payoff is not None else extra for payoff, extra in (before, now))
+    was, wanted = ("failed" if x is None else f"told {x}" for x in said)
     return ClosedTrialError(
         f"trial {number} was {was} before, and cannot be {wanted} now; each trial is closed once: ask again"
     )

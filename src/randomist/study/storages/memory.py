@@ -151,7 +151,7 @@ class MemoryStorage(Storage):
                 raise Raced
             mine.trials += [
                 TrialRow(first + i, "asked", new.decision, new.mediator, None, request.worker, None, now,
-                         now + request.lease, None, None)
+                         now + request.lease, None, None, None)
                 for i, new in enumerate(trials)
             ]  # fmt: skip
             mine.searches += [new.search for new in trials]
@@ -163,7 +163,13 @@ class MemoryStorage(Storage):
             return self._study(study).with_ticket(ticket, n)
 
     def close(
-        self, study: int, number: int, payoff: float | None, reason: str | None, ticket: tuple[str, str] | None = None
+        self,
+        study: int,
+        number: int,
+        payoff: float | None,
+        reason: str | None,
+        ticket: tuple[str, str] | None = None,
+        extra: str | None = None,
     ) -> Closed:
         with self._place.lock:
             mine = self._study(study)
@@ -173,14 +179,14 @@ class MemoryStorage(Storage):
             if ticket is not None and (row.decision, row.mediator) != ticket:
                 raise other_trial(number, (row.decision, row.mediator), ticket)
             if row.closing is not None:
-                if (row.state, row.payoff) != (state, payoff):
-                    raise closed_before(number, row.state, row.payoff, payoff)
+                if (row.payoff, row.extra) != (payoff, extra):
+                    raise closed_before(number, (row.payoff, row.extra), (payoff, extra))
                 return Closed(row.closing, False)
             mine.closings.append(number)
             mine.told += payoff is not None
             place = len(mine.closings)
             mine.trials[number] = row._replace(
-                state=state, payoff=payoff, reason=reason, closing=place, closed_at=time.time()
+                state=state, payoff=payoff, reason=reason, closing=place, closed_at=time.time(), extra=extra
             )
             return Closed(place, True)
 
@@ -198,7 +204,8 @@ class MemoryStorage(Storage):
             mine = self._study(study)
             done = [mine.trials[number] for number in mine.closings[closed:]]
             closings = [
-                ClosedRow(row.number, closed + i, row.state, row.payoff, row.reason) for i, row in enumerate(done, 1)
+                ClosedRow(row.number, closed + i, row.state, row.payoff, row.reason, row.extra)
+                for i, row in enumerate(done, 1)
             ]
             asks = mine.asked(range(asked, len(mine.trials)))
             return News(mine.counters, asks, closings, mine.changes[changes:])

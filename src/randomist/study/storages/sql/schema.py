@@ -61,7 +61,7 @@ trials = sa.Table(
     sa.Column("closing", sa.BigInteger),
     sa.Column("closed_at", sa.Double),
     sa.Column("context", sa.Text),  # what was known when it was asked (`_json`)
-    sa.Column("extra", sa.Text),  # what was told besides the payoff (`_json`)
+    sa.Column("extra", sa.Text),  # what was told besides the payoff (JSON): a failed trial was infeasible
     sa.UniqueConstraint("study", "ticket", name="randomist_trials_ticket"),
     sa.UniqueConstraint("study", "closing", name="randomist_trials_closing"),
     sa.CheckConstraint("state in ('asked', 'told', 'failed')", name="randomist_trials_state"),

@@ -67,7 +67,7 @@ WITH_TICKETS = (
     .where(_OF_STUDY, t.ticket.in_(sa.bindparam("tickets", expanding=True)))
     .order_by(t.number)
 )
-TRIAL = sa.select(t.state, t.decision, t.mediator, t.payoff, t.closing).where(*_TRIAL)
+TRIAL = sa.select(t.state, t.decision, t.mediator, t.payoff, t.closing, t.extra).where(*_TRIAL)
 ALL_TRIALS = sa.select(*_columns(Columns, trials)).where(_OF_STUDY, t.number < sa.bindparam("end")).order_by(t.number)
 SEARCH = sa.select(t.search).where(*_TRIAL)
 WORKERS = (
@@ -99,7 +99,8 @@ def new_change(clock: sa.ColumnElement[float]) -> sa.Insert:
 
 def close(clock: sa.ColumnElement[float], *, ticket: bool) -> sa.Update:
     """Tell or fail an asked trial; with `ticket`, only where decision and mediator are as given."""
-    changed: dict[str, Any] = {name: sa.bindparam(f"new_{name}") for name in ("state", "payoff", "reason", "closing")}
+    names = ("state", "payoff", "reason", "closing", "extra")
+    changed: dict[str, Any] = {name: sa.bindparam(f"new_{name}") for name in names}
     statement = sa.update(trials).where(*_TRIAL, t.state == "asked").values(changed | {"closed_at": clock})
     if not ticket:
         return statement

@@ -159,11 +159,17 @@ class SQLStorage(Storage):
         return self.database.read(lambda connection: _with_ticket(connection, study, ticket, n))
 
     def close(
-        self, study: int, number: int, payoff: float | None, reason: str | None, ticket: tuple[str, str] | None = None
+        self,
+        study: int,
+        number: int,
+        payoff: float | None,
+        reason: str | None,
+        ticket: tuple[str, str] | None = None,
+        extra: str | None = None,
     ) -> Closed:
         state = "failed" if payoff is None else "told"
         mine = {"its_study": study, "its_number": number}
-        change = mine | {"new_state": state, "new_payoff": payoff, "new_reason": reason}
+        change = mine | {"new_state": state, "new_payoff": payoff, "new_reason": reason, "new_extra": extra}
         statement = self._close
         if ticket is not None:
             statement, change = self._close_ticket, change | {"its_decision": ticket[0], "its_mediator": ticket[1]}
@@ -182,8 +188,8 @@ class SQLStorage(Storage):
             raise never_asked(number)
         if ticket is not None and (row.decision, row.mediator) != ticket:
             raise other_trial(number, (row.decision, row.mediator), ticket)
-        if row.state != state or (state == "told" and row.payoff != payoff):
-            raise closed_before(number, row.state, row.payoff, payoff)
+        if (row.state, row.payoff, row.extra) != (state, payoff, extra):
+            raise closed_before(number, (row.payoff, row.extra), (payoff, extra))
         return Closed(row.closing, False)
 
     def change(self, study: int, change: NewChange, expected: int) -> ChangeRow:
