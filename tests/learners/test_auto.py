@@ -147,7 +147,9 @@ def test_a_payoff_that_cannot_be_computed_with_is_refused_and_nothing_changes(pa
 def test_a_batch_spreads():
     learner = fed(rd.Auto(low=np.zeros(3), high=1, seed=3), 30, noisy(hill, 0.3))
     batch = learner.ask(batch=16)
-    assert len({trial.decision.tobytes() for trial in batch}) > 8
+    assert len({trial.decision.tobytes() for trial in batch}) >= 4
+    points = np.array([trial.mediator for trial in batch])
+    assert len(np.unique(points, axis=0)) == 16
     told = learner.told
     for trial in batch:
         learner.fail(trial)

@@ -8,8 +8,10 @@ from scipy.spatial.distance import cdist
 from scipy.stats import multivariate_normal
 
 from randomist.importance.passes import surface as passes
+from randomist.learners.box import landscape as landscapes
 from randomist.learners.box import surface as surfaces
-from randomist.learners.box.surface import LENGTHS, NOISES, USUAL, border, likeliest, surface
+from randomist.learners.box.landscape import Landscape, border
+from randomist.learners.box.surface import LENGTHS, NOISES, USUAL, likeliest, possible, surface
 
 RNG = np.random.default_rng(0)
 NONE = np.empty((0, 3))
@@ -44,7 +46,11 @@ def test_posterior_equals_dense_algebra():
     cross = matern(points, samples, length)
     np.testing.assert_allclose(found.means(points), level + cross @ weights, rtol=1e-10)
     left = variance * (1 - np.einsum("ij,jk,ik->i", cross, inverse, cross))
-    np.testing.assert_allclose(found.deviations(points) ** 2, left, rtol=1e-8, atol=1e-12)
+    mean, deviation = found.posterior(points)
+    np.testing.assert_allclose(mean, level + cross @ weights, rtol=1e-10)
+    np.testing.assert_allclose(deviation**2, left, rtol=1e-8, atol=1e-12)
+    cautious = np.minimum(mean, payoffs.max()) - surfaces.CAUTION * deviation
+    np.testing.assert_allclose(found.cautious(points), cautious, rtol=1e-12)
     assert (found.level, found.variance, found.noise) == pytest.approx((level, variance, noise * variance), rel=1e-10)
 
 
@@ -54,13 +60,15 @@ def test_evidence_is_the_likelihood_at_the_best_level_and_variance():
     level, variance, _, _ = naive(samples, payoffs, length, noise)
     covariance = variance * (matern(samples, samples, length) + noise * np.eye(25))
     expected = multivariate_normal(np.full(25, level), covariance).logpdf(payoffs)
-    got = passes.regress(passes.covariances(samples, length), noise, payoffs)[-1]
+    got = passes.regress(matern(samples, samples, length), noise, payoffs)[-1]
     assert got - 12.5 * (1 + math.log(2 * math.pi)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_covariances_equal_the_kernel():
     samples, _ = problem()
-    np.testing.assert_array_equal(passes.covariances(samples, 0.3), passes.kernel(samples, samples, 0.3))
+    apart = passes.distances(samples)
+    np.testing.assert_allclose(apart, cdist(samples, samples), rtol=1e-14, atol=1e-16)
+    np.testing.assert_array_equal(passes.covariances(apart, 0.3), passes.kernel(samples, samples, 0.3))
     np.testing.assert_allclose(passes.kernel(samples, samples[:5], 0.3), matern(samples, samples[:5], 0.3), rtol=1e-13)
 
 
@@ -70,7 +78,21 @@ def test_slope_is_the_gradient():
     for point in RNG.random((5, 3)):
         shifts = 1e-6 * np.eye(3)
         expected = (found.means(point + shifts) - found.means(point - shifts)) / 2e-6
-        np.testing.assert_allclose(found.slope(point), expected, rtol=1e-5, atol=1e-7)
+        slope = passes.slope(point, found.samples, found.length, found.weights)
+        np.testing.assert_allclose(slope, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_climbing_goes_uphill_and_stays_in_the_cube():
+    samples, payoffs = problem()
+    found, steps = surface(samples, payoffs, 4, 3, NONE), np.array([0.01, 0.1, 0.5])
+    for start in RNG.random((10, 3)):
+        path = np.concatenate([start[None], found.uphill(start, steps, 6)])
+        assert ((path >= 0) & (path <= 1)).all()
+        assert found.means(path)[1] > found.means(path)[0]  # the first step is short enough
+        lengths = np.linalg.norm(np.diff(path, axis=0), axis=1)
+        assert (lengths <= 0.5 + 1e-12).all()
+    flat = surface(samples, np.full(60, 0.5), 4, 3, NONE)
+    assert flat.uphill(start, steps, 6).shape == (0, 3)
 
 
 def test_what_is_pending_counts_as_if_it_paid_what_is_expected():
@@ -79,7 +101,10 @@ def test_what_is_pending_counts_as_if_it_paid_what_is_expected():
     after = surface(samples, payoffs, 4, 3, pending)
     points = RNG.random((20, 3))
     np.testing.assert_allclose(after.means(points), before.means(points), rtol=1e-8)  # no surprise, no change
-    assert (after.deviations(pending) < 0.9 * before.deviations(pending)).all()  # and yet less to be seen there
+    assert (after.posterior(pending)[1] < 0.9 * before.posterior(pending)[1]).all()  # and yet less to be seen there
+    apart = passes.distances(np.concatenate([samples, pending]))
+    again = surface(samples, payoffs, 4, 3, pending, apart)
+    np.testing.assert_array_equal(again.means(points), after.means(points))
 
 
 def test_the_likeliest_neighbour_is_found():
@@ -87,13 +112,23 @@ def test_the_likeliest_neighbour_is_found():
     at = likeliest(samples, payoffs, *USUAL)
 
     def evidence(i, j):
-        matrix = passes.covariances(samples, LENGTHS[i] * math.sqrt(3))
+        matrix = matern(samples, samples, LENGTHS[i] * math.sqrt(3))
         doubt = sum(d * (a - u) ** 2 for d, a, u in zip(surfaces.DOUBT, (i, j), USUAL, strict=True))
         return passes.regress(matrix, NOISES[j] * (1 - matrix.mean()), payoffs)[-1] - doubt
 
     best = max((evidence(i, j), (i, j)) for i in range(len(LENGTHS)) for j in range(len(NOISES)))[1]
-    assert at == best  # here there is one hill of evidence
-    assert likeliest(samples, payoffs, *best) == best
+    assert at[:2] == best  # here there is one hill of evidence
+    assert likeliest(samples, payoffs, *best)[:2] == best
+    assert at.gain == pytest.approx(evidence(*best) + 60 * math.log(payoffs.var()), rel=1e-10)
+    surfaces_there = possible(samples, payoffs)
+    assert len(surfaces_there) > 1
+    assert surfaces_there[0].length == LENGTHS[best[0]] * math.sqrt(3)
+
+
+def test_noise_gains_nothing_from_a_surface():
+    samples = RNG.random((150, 3))
+    assert likeliest(samples, RNG.standard_normal(150), *USUAL).gain < 5  # 3 more nats than by chance is e^-3
+    assert likeliest(samples, np.sin(3 * samples).sum(axis=1) + 0.3 * RNG.standard_normal(150), *USUAL).gain > 50
 
 
 def test_far_from_samples_it_knows_nothing():
@@ -101,16 +136,15 @@ def test_far_from_samples_it_knows_nothing():
     found = surface(samples, payoffs, 0, 3, NONE)
     far = np.full((1, 3), 0.9)
     assert found.means(far)[0] == pytest.approx(found.level, rel=1e-6)
-    assert found.deviations(far)[0] ** 2 == pytest.approx(found.variance, rel=1e-6)
-    assert found.safe(far)[0] < found.safe(samples[[int(np.argmax(found.means(samples)))]])[0]
+    assert found.posterior(far)[1][0] ** 2 == pytest.approx(found.variance, rel=1e-6)
+    assert found.cautious(far)[0] < found.cautious(samples[[int(np.argmax(found.means(samples)))]])[0]
 
 
 def test_equal_points_and_equal_payoffs_are_no_error():
     for samples, payoffs in ((np.full((20, 3), 0.5), RNG.random(20)), (RNG.random((20, 3)), np.full(20, 0.5))):
         for noise in range(len(NOISES)):
             found = surface(samples, payoffs, 7, noise, NONE)
-            assert np.isfinite(found.means(samples)).all()
-            assert np.isfinite(found.deviations(samples)).all()
+            assert np.isfinite(found.posterior(samples)).all()
     at = likeliest(np.full((20, 3), 0.5), RNG.random(20), *USUAL)
     assert 0 <= at[0] < len(LENGTHS)
     assert 0 <= at[1] < len(NOISES)
@@ -120,10 +154,27 @@ def test_border_goes_through_what_is_feasible():
     feasible, infeasible = RNG.random((40, 2)) * [0.5, 1], [0.55, 0] + RNG.random((30, 2)) * [0.45, 1]
     found = border(feasible, infeasible)
     samples = np.concatenate([feasible, infeasible])
-    matrix = matern(samples, samples, found.length) + surfaces.BLUR * np.eye(70)
+    matrix = matern(samples, samples, found.length) + landscapes.BLUR * np.eye(70)
     weights = np.linalg.solve(matrix, -(np.arange(70) >= 40).astype(float))
     points = RNG.random((20, 2))
     np.testing.assert_allclose(found.chances(points), 1 + matern(points, samples, found.length) @ weights, atol=1e-10)
     assert (found.chances(feasible) > 0.5).mean() > 0.95
     assert (found.chances(infeasible) < 0.5).mean() > 0.95
     assert border(feasible, np.empty((0, 2))) is None
+
+
+def test_ranks_decide_among_points_that_are_not_clearly_worse_by_payoff():
+    """Ranks rise to the right; payoffs fall off a cliff there."""
+    samples = RNG.random((200, 2))
+    scores, payoffs = samples[:, 0], np.where(samples[:, 0] < 0.7, 0.9, 0.0) + 0.01 * RNG.standard_normal(200)
+    none = np.empty((0, 2))
+    by_score, by_payoff = surface(samples, scores, 4, 1, none), surface(samples, payoffs, 2, 1, none)
+    found = Landscape(by_score, by_payoff, 0.9, 1.0, None)
+    line = np.stack([np.linspace(0.05, 0.95, 91), np.full(91, 0.5)], axis=1)
+    best = line[int(np.argmax(found.values(line)))]
+    assert 0.55 < best[0] < 0.72  # as far as payoffs go
+    assert line[int(np.argmax(by_score.cautious(line)))][0] > 0.9
+    forbidden = border(samples[samples[:, 0] < 0.4], samples[samples[:, 0] > 0.45])
+    inside = line[int(np.argmax(found._replace(border=forbidden).values(line)))]
+    assert inside[0] < 0.46
+    assert not found._replace(border=forbidden).allowed(line[-10:]).any()

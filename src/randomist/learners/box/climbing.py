@@ -14,6 +14,7 @@ from randomist.learners.box.samples import Samples
 from randomist.learners.box.surface import Surface
 
 LARGEST, SMALLEST = 0.2, 0.01  # scale, in widths of the box
+CLOSEST = 0.002  # the smallest, where some of the box is infeasible
 STEP = 0.8  # from one scale to the next
 REFINEMENTS, FEWER = 4, 2  # of the candidates, around the best so far: of the point that is played, and of the firm one
 LOCAL, TOWARDS, LEADING, PAST, ANYWHERE = 5, 3, 2, 2, 2  # candidates of each kind in a refinement
@@ -78,6 +79,7 @@ def scale_at(found: Landscape, best: Array, scale: float, cloud: Array) -> float
         while scale < LARGEST and alike(min(scale / STEP, LARGEST)):
             scale = min(scale / STEP, LARGEST)
         return scale
-    while scale > SMALLEST and not alike(scale):
-        scale = max(scale * STEP, SMALLEST)
+    least = SMALLEST if found.border is None else CLOSEST
+    while scale > least and not alike(scale):
+        scale = max(scale * STEP, least)
     return scale

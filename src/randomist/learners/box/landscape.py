@@ -16,8 +16,9 @@ from randomist._types import Array, Flags
 from randomist.importance.passes import surface as passes
 from randomist.learners.box.surface import Surface
 
+LIKELY = 0.8  # chance of being feasible that a point must have
 REACH, BLUR = 0.12, 0.05  # length, in diagonals, and noise of the surface through what is feasible
-FORBIDDEN = 1e9  # what is lost at a point that is more likely infeasible than not
+FORBIDDEN = 1e9  # what is lost at a point that has less
 
 
 class Border(NamedTuple):
@@ -52,15 +53,15 @@ class Landscape(NamedTuple):
         return self._where_allowed(self.payoffs.cautious(points), points)
 
     def allowed(self, points: Array) -> Flags:
-        """Whether points are more likely feasible than not.  (n, d) -> (n,)"""
-        return np.ones(len(points), bool) if self.border is None else self.border.chances(points) >= 0.5
+        """Whether points are likely feasible.  (n, d) -> (n,)"""
+        return np.ones(len(points), bool) if self.border is None else self.border.chances(points) >= LIKELY
 
     def _where_allowed(self, values: Array, points: Array) -> Array:
         """Below all others where a point may be infeasible, and the lower the less its chance."""
         if self.border is None:
             return values
         chances = self.border.chances(points)
-        return np.where(chances >= 0.5, values, chances - FORBIDDEN)
+        return np.where(chances >= LIKELY, values, chances - FORBIDDEN)
 
 
 def border(feasible: Array, infeasible: Array) -> Border | None:

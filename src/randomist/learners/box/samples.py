@@ -61,7 +61,8 @@ def scores(payoffs: Array) -> Array:
     middle, spread = middle_and_spread(payoffs)
     found = ndtri(rank / len(payoffs))
     if spread > 0:
-        found += SIZE * np.clip((payoffs - middle) / spread, *FARTHEST)
+        with np.errstate(over="ignore"):
+            found += SIZE * np.clip((payoffs - middle) / spread, *FARTHEST)
     return from_0_to_1(found)
 
 
