@@ -14,7 +14,7 @@ import pytest
 import randomist as rd
 from randomist._json import loads
 from tests import problems
-from tests.golden.record import EVERY, FIELDS, FOLDER, ROUNDS, SEEDS, plain
+from tests.golden.record import EVERY, FIELDS, FOLDER, ROUNDS, SEEDS, plain, points
 from tests.golden.record_saved import AFTER, CASES
 
 # What a mended defect changes: these are compared no further than where the defect shows.
@@ -23,7 +23,7 @@ MENDED = {
 }
 MIXTURE = [("optimist computed", "plane")]
 FILES = {path.stem for path in FOLDER.glob("*.json")} - {"studies"}
-RENEWED = "realist"  # another index since 0.2.0: its runs are recorded anew, and old states only have to go on
+RENEWED = ("realist", "auto")  # others since 0.2.0: their runs are recorded anew, and old states only have to go on
 
 
 RECORDED = [case for case in problems.FINITE_CASES + problems.BOX_CASES if case[0].replace(" ", "-") in FILES]
@@ -47,7 +47,7 @@ def test_every_learner_decides_as_before(name, space):
         decisions, digests = run(learner, space)
         assert decisions == expected["decisions"], first_difference(decisions, expected["decisions"])
         assert digests == expected["mediators"]
-        compare_estimates(learner, space, expected["estimates"], user_units=name == RENEWED)
+        compare_estimates(learner, space, expected["estimates"], user_units=name in RENEWED)
 
 
 def run(learner, space):
@@ -85,11 +85,6 @@ def compare_estimates(learner, space, expected, *, user_units):
         ours = np.asarray(getattr(found, field), float)
         np.testing.assert_allclose(ours, before, rtol=1e-11, atol=1e-12 * (high - low), err_msg=field)
     assert plain(learner.recommend()) == expected["recommend"]
-
-
-def points(box):
-    rng = np.random.default_rng(5)
-    return box.low + rng.random((5, *np.shape(box.low))) * (box.high - box.low)
 
 
 STATES = {path.stem for path in (FOLDER / "states").glob("*.json")}

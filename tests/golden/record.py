@@ -1,6 +1,6 @@
 """Record what every learner does on every kind of space: `python -m tests.golden.record`, run with version 0.1.0.
 
-`python -m tests.golden.record realist` was run with 0.2.0, which renewed that learner.
+`python -m tests.golden.record realist auto` was run with 0.2.0, which renewed these learners.
 
 Decisions are kept as they are; of the mediators, a digest for every 50 rounds.
 """
@@ -42,11 +42,14 @@ def estimates(learner: Any, space: str) -> dict[str, Any]:
     if space in problems.FINITE:
         found = learner.estimates()
     else:
-        box = learner.space
-        rng = np.random.default_rng(5)
-        points = box.low + rng.random((5, *np.shape(box.low))) * (box.high - box.low)
-        found = learner.estimate(points)
+        found = learner.estimate(points(learner.space))
     return {field: plain(getattr(found, field)) for field in FIELDS} | {"recommend": plain(learner.recommend())}
+
+
+def points(box: Any) -> Any:
+    """Five points of a box, without scales."""
+    low, high = (np.reshape(side, box.family.shape) for side in box.corners)
+    return low + np.random.default_rng(5).random((5, *box.family.shape)) * (high - low)
 
 
 def plain(value: Any) -> Any:
@@ -63,7 +66,7 @@ def save(path: Path, content: Any) -> None:
 
 
 def main(names: list[str]) -> None:
-    """All learners, or those that are named: `realist` was renewed in 0.2.0 and recorded anew, in the user's units."""
+    """All learners, or those that are named: those renewed in 0.2.0 were recorded anew, in the user's units."""
     for name in names or dict.fromkeys(name for name, _ in problems.FINITE_CASES + problems.BOX_CASES):
         spaces = [s for n, s in problems.FINITE_CASES + problems.BOX_CASES if n == name]
         runs = {space: {str(seed): run(name, space, seed) for seed in SEEDS} for space in spaces}

@@ -10,7 +10,7 @@ from benchmarks.peers.search import Play, Search
 
 
 def auto(start: Array, start_payoff: float, rng: np.random.Generator, batch: int = 1) -> Search:
-    """The first decision is a narrow Gaussian around the start, whatever that returned."""
+    """The first point is the start, whatever that returned."""
     d = start.size
     learner = rd.Auto(low=np.zeros(d), high=np.ones(d), first=start, seed=int(rng.integers(2**31)))
 
@@ -21,11 +21,6 @@ def auto(start: Array, start_payoff: float, rng: np.random.Generator, batch: int
         trials = learner.ask(batch=batch)
         payoffs = []
         for trial in trials:
-            payoffs.append((yield Play(np.atleast_1d(trial.mediator), recommended, scout=scouts(trial))))
+            payoffs.append((yield Play(np.atleast_1d(trial.mediator), recommended, scout=learner.scouts(trial))))
         for trial, payoff in zip(trials, payoffs, strict=True):
             learner.tell(trial, payoff)
-
-
-def scouts(trial: rd.Trial) -> bool:
-    """Whether a trial of Auto is a scout's or fills the box."""
-    return bool(trial.decision[-1] == 0)

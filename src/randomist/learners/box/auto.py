@@ -210,6 +210,12 @@ class Auto(BoxLearner):
         )
         return Confirmation(self._point(point), len(payoffs), mean, intervals.median(payoffs, level))
 
+    def scouts(self, trial: Trial) -> bool:
+        """Whether a trial was asked to see what is there: a scout's, or one that fills the box."""
+        ids = np.array([trial.id])
+        confirms = self.search is not None and bool(self.search.confirms_with(ids)[0])
+        return bool(trial.decision[-1] == 0) and not bool(self._replays(trial.id)) and not confirms
+
     def begin(self, points: ArrayLike, payoffs: ArrayLike) -> None:
         """Known results of earlier work: points of the box and what each paid, in the user's units.  (n, d), (n,)
 
