@@ -1,7 +1,7 @@
 """`python -m benchmarks.auto.cost`: CPU time of a round of Auto, memory, loading, and how the cost grows.
 
-Ten thousand results are known before the measured rounds (`begin`); the growth is that of runs of up to 10⁵ rounds, asked
-and told in batches so that most of the history is not searched. About six minutes of CPU time.
+Ten thousand results are known before the measured rounds (`begin`), and up to 10⁵ where growth is measured. Less than a
+minute of CPU time.
 """
 
 from __future__ import annotations

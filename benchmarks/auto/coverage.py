@@ -2,9 +2,9 @@
 
     python -m benchmarks.auto.coverage --set table --rounds 300 --seeds 50 --jobs 2 --save out/auto-coverage.json
 
-A run is a search, `interval()` after it, and `confirm(50)`. Columns: runs in which the interval was unsupported; how many
-of the others held the truth, and their mean width; the same for the mean and the median of the confirmation, with the
-width of the former. A run takes about 3 ms of CPU time a round.
+A run is a search, `interval()` after it, and `confirm(50)`. Columns: runs in which the interval was unsupported; how
+many of the others held the truth, and their mean width; the same for the mean of the confirmation, and the widths'
+ratio. A run takes about 3 ms of CPU time a round.
 """
 
 from __future__ import annotations

@@ -37,10 +37,12 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from randomist.learners import Auto as Auto
     from randomist.learners import BanditLearner as BanditLearner
     from randomist.learners import BoxLearner as BoxLearner
+    from randomist.learners import Confirmation as Confirmation
     from randomist.learners import FiniteLearner as FiniteLearner
     from randomist.learners import FollowTheLeader as FollowTheLeader
     from randomist.learners import GridOptimist as GridOptimist
     from randomist.learners import Identify as Identify
+    from randomist.learners import Interval as Interval
     from randomist.learners import Learner as Learner
     from randomist.learners import MCMCRandomist as MCMCRandomist
     from randomist.learners import Optimist as Optimist
@@ -86,9 +88,9 @@ _NAMES = {
     "errors": "RandomistError",
     "families": "Categorical Dirac Family Gaussian LocationScale Mixed TruncatedGaussian Uniform",
     "histories.estimates": "Estimates",
-    "learners": """GPUCB KLUCB LEARNERS PGPE POIS UCB1 Auto BanditLearner BoxLearner FiniteLearner FollowTheLeader
-        GridOptimist Identify Learner MCMCRandomist Optimist PerturbedHistory Prospector Randomist Realist
-        Safe SharedHistoryLearner StochasticExperts ThompsonSampling Trial load make""",
+    "learners": """GPUCB KLUCB LEARNERS PGPE POIS UCB1 Auto BanditLearner BoxLearner Confirmation FiniteLearner
+        FollowTheLeader GridOptimist Identify Interval Learner MCMCRandomist Optimist PerturbedHistory Prospector
+        Randomist Realist Safe SharedHistoryLearner StochasticExperts ThompsonSampling Trial load make""",
     "logs": "Log",
     "parameters": "Choice Integer Parameters Real",
     "policies": "GaussianPolicy Linear Neural SoftmaxPolicy load_policy save_policy",

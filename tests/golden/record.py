@@ -39,10 +39,7 @@ def run(name: str, space: str, seed: int) -> dict[str, Any]:
 
 
 def estimates(learner: Any, space: str) -> dict[str, Any]:
-    if space in problems.FINITE:
-        found = learner.estimates()
-    else:
-        found = learner.estimate(points(learner.space))
+    found = learner.estimates() if space in problems.FINITE else learner.estimate(points(learner.space))
     return {field: plain(getattr(found, field)) for field in FIELDS} | {"recommend": plain(learner.recommend())}
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from randomist.learners.box.base import BoxLearner as BoxLearner
     from randomist.learners.box.base import FixedStdLearner as FixedStdLearner
     from randomist.learners.box.grid_optimist import GridOptimist as GridOptimist
+    from randomist.learners.box.interval import Confirmation as Confirmation
+    from randomist.learners.box.interval import Interval as Interval
     from randomist.learners.box.mcmc_randomist import MCMCRandomist as MCMCRandomist
     from randomist.learners.box.pgpe import PGPE as PGPE
     from randomist.learners.box.pois import POIS as POIS
@@ -41,6 +43,7 @@ HOMES = {
     "BanditLearner": "randomist.learners.finite.bandit",
     "SharedHistoryLearner": "randomist.learners.finite.sharing",
     **dict.fromkeys(("BoxLearner", "FixedStdLearner"), "randomist.learners.box.base"),
+    **dict.fromkeys(("Confirmation", "Interval"), "randomist.learners.box.interval"),
     **{entry.class_name: entry.place.partition(":")[0] for entry in TABLE.values()},
 }
 __all__ = ["LEARNERS", "make", *HOMES]

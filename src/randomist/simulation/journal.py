@@ -4,6 +4,7 @@
     {"ask": 0, "decision": [...], "mediator": [...], "parameters": {"kp": 3.2}}
     {"tell": 0, "payoff": 0.75}
     {"fail": 1, "reason": "ValueError: ..."}
+    {"confirm": 50}
 
 A line is on disk before the run goes on. What was being written when the process was killed is cut off.
 """
@@ -58,6 +59,10 @@ class Journal:
     def ask(self, trial: Trial, parameters: dict[str, Any] | None) -> None:
         line = {"ask": trial.id, "decision": for_json(trial.decision), "mediator": for_json(trial.mediator)}
         self._write(line if parameters is None else line | {"parameters": parameters}, sure=False)
+
+    def confirm(self, plays: int) -> None:
+        """The next so many asks play the recommended point."""
+        self._write({"confirm": plays}, sure=False)
 
     def close_trial(self, trial: Trial, payoff: float | None, reason: str, draws: dict[str, Any] | None) -> None:
         """A tell or a failure; `draws` is the state of what the task draws from."""

@@ -15,6 +15,7 @@ from randomist import __version__, _json
 from randomist._checks import choice, number, payoff_range, whole_number
 from randomist._types import Indices
 from randomist.errors import NoDataError, ParameterError, TaskError
+from randomist.learners.payoffs import number as payoff_number
 from randomist.learners.registry import LearnerLike, find, make, takes
 from randomist.simulation.calls import TASK_STREAM, Calls, Catch, Here, callable_of, checked_catch
 from randomist.simulation.endings import sureness, when_settled, when_sure
@@ -27,6 +28,7 @@ from randomist.tasks.function import FunctionTask, function_space, is_function
 
 if TYPE_CHECKING:
     from randomist.learners.base import Learner
+    from randomist.learners.box.interval import Interval
     from randomist.parameters import Parameters
     from randomist.spaces import Space
 
@@ -54,6 +56,8 @@ def optimize(
     patience: int | None = None,
     until: Literal["sure"] | None = None,
     level: float | None = None,
+    begin: tuple[Any, Any] | None = None,
+    confirm: int | None = None,
     save: str | PathLike[str] | None = None,
     **settings: Any,
 ) -> Run:
@@ -96,6 +100,11 @@ def optimize(
     until, level
         "sure": end a run on a finite set as soon as one decision is left that may be best, with probability `level`
         (0.95, or what the learner has); `rounds` is then the most.
+    begin
+        Results of earlier work, (points, payoffs): points of the box, or dicts of named parameters.
+    confirm
+        After the rounds, play what is recommended so many times more: `Run.best_payoff` is then an interval that stands
+        on these plays alone, and does not depend on how the point was found.
     save
         A file that has every ask and tell as it happens. The same call goes on with it, with more `rounds` if you like.
     """
@@ -122,6 +131,10 @@ def optimize(
         endings = [] if sure is None else [when_sure(sure)]
         if patience is not None and "patience" in ours:
             endings.append(when_settled(chooser, patience))
+        if begin is not None:
+            _begin(chooser, begin, sign, None if function is None else function.named)
+        if confirm is not None and whole_number(confirm, "confirm") and not hasattr(chooser, "confirm"):
+            raise ParameterError(f"confirm= is for Auto; {type(chooser).__name__} has no play without noise")
         if journal is not None:
             journal.begin(_header(problem, chooser, seed, direction))
         here = jobs == 1 and timeout is None
@@ -137,6 +150,8 @@ def optimize(
             )
             try:
                 running.play(rounds)
+                if confirm is not None:
+                    running.confirm(confirm)
             except KeyboardInterrupt:
                 left = "" if save is None else f"; the same call goes on with {save}"
                 running.notes.append(f"interrupted after {running.done} of {rounds} rounds{left}")
@@ -185,6 +200,29 @@ def _directed(settings: dict[str, Any], task: Task, learner: LearnerLike, sign: 
     return given
 
 
+def _begin(learner: Any, begin: Any, sign: int, named: Parameters | None) -> None:
+    """Tell a learner what is known, points in coordinates of the box."""
+    if not hasattr(learner, "begin"):
+        raise ParameterError(f"begin= is for learners in a box such as Auto; {type(learner).__name__} has no begin")
+    if not isinstance(begin, Sequence) or len(begin) != 2:
+        raise ParameterError(f"begin= is (points, payoffs), got {begin!r:.80}")
+    points, payoffs = begin
+    if named is not None:
+        points = np.array([named.point(point) if isinstance(point, Mapping) else point for point in points])
+    learner.begin(points, [sign * payoff_number(payoff) for payoff in np.ravel(payoffs).tolist()])
+
+
+def _best_payoff(learner: Any, sign: int) -> Interval | None:
+    """Of the mean payoff at what is recommended, where the learner has one."""
+    if not hasattr(learner, "confirmed") or not learner.told:
+        return None
+    try:
+        found: Interval = learner.confirmed().mean
+    except NoDataError:
+        found = learner.interval()
+    return found if sign > 0 else found.turned()
+
+
 def _calls(
     task: Task, seed: int, draws: np.random.Generator | None, catch: Catch, jobs: int, timeout: float | None
 ) -> Calls:
@@ -200,7 +238,8 @@ def _header(task: Task, learner: Learner, seed: int, direction: str) -> dict[str
     """What a run is: the same for a run that goes on. `rounds` and `jobs` may change."""
     named = task.named if isinstance(task, FunctionTask) else None
     state = learner.state()
-    text = _json.dumps([state["space"], state["settings"]])
+    parts = [state["space"], state["settings"]]
+    text = _json.dumps([*parts, state["begun"]] if len(state.get("begun", {}).get("payoffs", ())) else parts)
     return {
         "version": __version__,
         "format": FORMAT,
@@ -251,4 +290,5 @@ def _so_far(
         failed=running.failed,
         notes=tuple(running.notes),
         interrupted=interrupted,
+        best_payoff=_best_payoff(learner, 1 if maximizing else -1),
     )

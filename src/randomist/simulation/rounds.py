@@ -52,13 +52,16 @@ class Rounds:
         self.asked = self.done = 0
         self._calls, self._journal, self._draws = calls, journal, draws
         self._progress, self._callbacks, self._endings = progress, callbacks, endings
-        self._waiting: list[Trial] = []  # asked before the run was cut off, and not answered
-        self._over = False
+        self._waiting: list[Trial] = []  # asked, and not called yet
+        self._confirms: list[Trial] = []  # of a confirmation on disk: what is asked next there
+        self._confirmed = -1  # how many rounds were asked before the last confirmation
+        self._over = self._resumed = False
 
     def play(self, rounds: int) -> None:
         """Go on until `rounds` trials were asked and answered, or something says that it is enough."""
-        if self._journal is not None:
+        if self._journal is not None and not self._resumed:
             self._resume(self._journal.events)
+        self._resumed = True
         with Interrupts() as interrupts:
             busy = 0
             while True:
@@ -74,6 +77,18 @@ class Rounds:
                     self._close(trial, answer)
             interrupts.raise_late()
 
+    def confirm(self, plays: int) -> None:
+        """Play what is recommended now so many times more, unless the file has just that."""
+        learner: Any = self.learner
+        if self._confirmed < self.asked and learner.told:
+            self._confirmed = self.asked
+            if self._journal is not None:
+                self._journal.confirm(plays)
+            for trial in learner.confirm(plays):
+                self._write(trial)
+                self._waiting.append(trial)
+        self.play(self.asked)
+
     def _next(self, rounds: int) -> Trial | None:
         if self._waiting:
             return self._waiting.pop(0)
@@ -81,9 +96,12 @@ class Rounds:
             return None
         trial = self.learner.ask()
         self.asked += 1
+        self._write(trial)
+        return trial
+
+    def _write(self, trial: Trial) -> None:
         if self._journal is not None:
             self._journal.ask(trial, self._named(trial))
-        return trial
 
     def _close(self, trial: Trial, answer: Answer) -> None:
         if answer.error is not None:
@@ -138,6 +156,10 @@ class Rounds:
         open_trials: dict[int, Trial] = {}
         for event in events:
             try:
+                if "confirm" in event:
+                    learner: Any = self.learner
+                    self._confirms, self._confirmed = learner.confirm(event["confirm"]), self.asked
+                    continue
                 if "ask" in event:
                     trial = self._asked_again(event)
                     open_trials[trial.id] = trial
@@ -151,12 +173,18 @@ class Rounds:
                 self._draws.bit_generator.state = event["draws"]
             self._count()
         self._waiting = list(open_trials.values())
+        for trial in self._confirms:  # it was cut off before these were written
+            self._write(trial)
+            self._waiting.append(trial)
         if self.done:
             self._look()
 
     def _asked_again(self, event: dict[str, Any]) -> Trial:
-        trial = self.learner.ask()
-        self.asked += 1
+        if self._confirms:
+            trial = self._confirms.pop(0)
+        else:
+            trial = self.learner.ask()
+            self.asked += 1
         if trial.id != event["ask"]:
             raise ValueError(f"trial {trial.id} is next")
         if np.array_equal(trial.decision, event["decision"]) and np.array_equal(trial.mediator, event["mediator"]):

@@ -14,6 +14,7 @@ from randomist._types import Array, Indices
 from randomist.errors import ParameterError
 
 if TYPE_CHECKING:
+    from randomist.learners.box.interval import Interval
     from randomist.parameters import Parameters
 
 RECENT = 0.1  # of the rounds, for the average at the end
@@ -40,6 +41,7 @@ class Run:
     failed: dict[int, Any] = field(default_factory=dict)  # the mediators of the trials without a payoff
     notes: tuple[str, ...] = ()  # why it ended early, and what else should be known of it
     interrupted: bool = False  # by Ctrl-C
+    best_payoff: Interval | None = None  # of the mean payoff at `best`, of Auto: `basis` says on what it stands
 
     @property
     def average_payoff(self) -> Array:
@@ -96,6 +98,8 @@ class Run:
 
     def _lines(self) -> list[tuple[str, str]]:
         lines = [("best", _shown(self.best))]
+        if self.best_payoff is not None:
+            lines.append(("its mean payoff", str(self.best_payoff)))
         if n := len(self.payoffs):
             recent = self.payoffs[-max(1, round(RECENT * n)) :]
             extreme = np.max if self.direction == "maximize" else np.min

@@ -35,6 +35,10 @@ class Interval(NamedTuple):
             return "unsupported: too few samples near enough; play the point itself, see confirm"
         return f"{self.mean:.6g} ({self.low:.6g} to {self.high:.6g}, {self.level:.0%}, {self.basis})"
 
+    def turned(self) -> Interval:
+        """Of costs, where this is of payoffs that are minus these."""
+        return self._replace(mean=-self.mean, low=-self.high, high=-self.low)
+
     @property
     def supported(self) -> bool:
         return self.basis != "unsupported"
