@@ -56,6 +56,15 @@ def test_a_recommendation_allocates_no_square(make, space, count):
     assert peak(lambda: learner.estimate(learner.record.decisions)) < 12e6
 
 
+def test_a_round_of_auto_allocates_no_multiple_of_its_samples():
+    """20,000 samples in 20 dimensions are 3.2 MB; a round looks at 2,048 of them, and makes matrices of 300 x 300."""
+    learner, rng = rd.Auto(low=np.zeros(20), high=1.0), np.random.default_rng(0)
+    points = rng.random((20_000, 20))
+    learner.begin(points, points.sum(axis=1))
+    learner.tell(learner.ask(), 1.0)  # compiled, imported
+    assert peak(learner.ask) < 4 * points.nbytes
+
+
 @pytest.mark.parametrize("kept", [1, 100, 1500])
 @pytest.mark.parametrize("estimator", ["paper", "optimistic"])
 def test_ratios_that_are_not_kept_change_nothing(kept, estimator, monkeypatch):

@@ -90,9 +90,9 @@ def test_adopting_and_telling_is_asking_and_telling(name, space):
             for learner in (asking, adopting):
                 problems.tell(learner, trial, space)
     assert_same_bits(adopting.state() | {"generators": None}, asking.state() | {"generators": None})
-    decisions = () if space in problems.FINITE else (asking.record.decisions,)
+    points = () if space in problems.FINITE else (np.clip(asking.record.mediators, *asking.space.corners),)
     for one, other in zip(
-        *(getattr(learner, "estimate" if decisions else "estimates")(*decisions) for learner in (asking, adopting)),
+        *(getattr(learner, "estimate" if points else "estimates")(*points) for learner in (asking, adopting)),
         strict=True,
     ):
         np.testing.assert_array_equal(one, other)
