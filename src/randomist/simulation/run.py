@@ -98,7 +98,7 @@ class Run:
 
     def _lines(self) -> list[tuple[str, str]]:
         lines = [("best", _shown(self.best))]
-        if self.best_payoff is not None:
+        if self.best_payoff is not None and self.best_payoff.supported:
             lines.append(("its mean payoff", str(self.best_payoff)))
         if n := len(self.payoffs):
             recent = self.payoffs[-max(1, round(RECENT * n)) :]
