@@ -76,8 +76,8 @@ def finite_array(value: ArrayLike, name: str) -> Array:
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be a number or an array of numbers, got {value!r}") from None
+        raise ParameterError(f"{name} must be a number or an array of numbers, got {value!r:.200}") from None
     if not np.isfinite(array).all():
-        raise ParameterError(f"{name} must be finite, got {array}; drop or repair the entries that are not")
+        raise ParameterError(f"{name} must be finite, got {array!s:.200}; drop or repair the entries that are not")
     array.setflags(write=False)
     return array

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, overload
 
 import numpy as np
 
-from randomist._checks import whole_number
+from randomist._checks import flag, whole_number
 from randomist._json import frozen
 from randomist._types import Array
 from randomist.errors import (
@@ -199,7 +199,7 @@ class Learner(ABC):
         the search keeps away from there.
         """
         ticket = self._ticket(trial)
-        if feasible:
+        if flag(feasible, "feasible"):
             self._tell(ticket, ticket.mediator, payoff)
             return
         if payoff is not None:

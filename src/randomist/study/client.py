@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from randomist import errors
+from randomist._checks import flag
 from randomist._json import for_json, frozen
 from randomist.errors import ParameterError, RandomistError, ServiceError
 from randomist.histories.estimates import Estimates
@@ -167,7 +168,7 @@ class RemoteStudy:
 
     def tell(self, trial: Trial | int, payoff: float | None = None, *, feasible: bool = True) -> None:
         """The payoff of a trial, once, however often it has to be sent; or, of `Auto`, that it was not feasible."""
-        if feasible:
+        if flag(feasible, "feasible"):
             self._close(trial, "tell", {"payoff": number(payoff)})
         else:
             self._close(trial, "tell", {"payoff": None if payoff is None else number(payoff), "feasible": False})

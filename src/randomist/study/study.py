@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from randomist._checks import whole_number
+from randomist._checks import flag, whole_number
 from randomist._types import Indices
 from randomist.errors import ParameterError, SpaceError, UnknownTrialError
 from randomist.histories.estimates import Estimates
@@ -113,7 +113,7 @@ class Study:
         `feasible=False` says that its mediator broke a constraint: it enters no estimate, with or without a payoff, and
         the search keeps away from there. Its state is "failed". `Auto` takes it, other learners refuse.
         """
-        if not feasible:
+        if not flag(feasible, "feasible"):
             self._kind.check_excludes(check_id(trial.id if isinstance(trial, Trial) else trial))
             self._close(trial, None, None, infeasible(None if payoff is None else number(payoff)))
             return

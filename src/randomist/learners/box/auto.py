@@ -379,7 +379,7 @@ class Auto(BoxLearner):
 
     def _inside(self, points: ArrayLike, name: str) -> Array:
         """Points of the box, one per row.  (n, d)"""
-        rows: Array = self.space.family.mediator_rows(points, name)
+        rows: Array = self.space.family.mediator_rows(finite_array(points, name), name)
         low, high = self.space.corners
         outside = ((rows < low) | (rows > high)).any(axis=1)
         if outside.any():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from randomist._checks import flag
 from randomist._types import Array, Indices
 from randomist.errors import NoDataError, ParameterError, ShapeError
 from randomist.families.likelihoods import Likelihoods
@@ -81,7 +82,7 @@ class FiniteLearner(Learner):
         In a space of likelihoods, `log_likelihoods` has the log-likelihood of what was done under each policy.
         """
         ticket = self._ticket(trial)
-        if not feasible:
+        if not flag(feasible, "feasible"):
             self._exclude(ticket)  # refuses
         mediator = ticket.mediator
         if not self._drawn:
