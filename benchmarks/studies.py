@@ -177,20 +177,25 @@ def optuna(url: str) -> Any:
     return ask, study.tell
 
 
-def fill_ours(url: str, n: int) -> None:
+def fill_ours(url: str, n: int, chooser: Any = None) -> None:
+    """A study of a learner, of 20 decisions unless one is given, with so many told trials, drawn at random."""
     import sqlalchemy as sa
 
     import randomist as rd
     from randomist.study.storages.sql import schema
 
-    study = rd.create_study("bench", learner(), storage=url)
+    study = rd.create_study("bench", learner() if chooser is None else chooser, storage=url)
     if not n:
         return
     import numpy as np
 
     rng = np.random.default_rng(0)
-    decisions = rng.integers(20, size=n)
-    mediators = study.space.family.sample(decisions, rng).tolist()
+    space = study.space
+    if isinstance(space, rd.Finite):
+        decisions = rng.integers(space.size, size=n)
+    else:
+        decisions = space.low + rng.random((n, *np.shape(space.low))) * (space.high - space.low)
+    mediators, payoffs = space.family.sample(decisions, rng).tolist(), rng.random(n).tolist()
     told = {
         "study": study.record.id,
         "worker": "fill",
@@ -201,8 +206,8 @@ def fill_ours(url: str, n: int) -> None:
     }
     rows = []
     for i, (x, z) in enumerate(zip(decisions.tolist(), mediators, strict=True)):
-        drawn = {"number": i, "ticket": f"{i}/0", "basis": i, "decision": str(x), "mediator": json.dumps(z)}
-        rows.append(told | drawn | {"payoff": 0.5, "closing": i + 1})
+        drawn = {"number": i, "ticket": f"{i}/0", "basis": i, "decision": json.dumps(x), "mediator": json.dumps(z)}
+        rows.append(told | drawn | {"payoff": payoffs[i], "closing": i + 1})
 
     def write(connection: sa.Connection, _: int) -> None:
         connection.execute(sa.insert(schema.trials), rows)

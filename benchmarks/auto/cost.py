@@ -41,7 +41,7 @@ def rounds(learner: rd.Auto, payoff: Callable[[object], float], n: int) -> float
 
 
 def main() -> None:
-    print(f"ms a round with {KNOWN:,} samples, and the peak of what a round allocates in units of all samples")
+    print(f"ms a round with {KNOWN:,} samples, and what a round allocates at most, beside what the samples take")
     for dimension in (2, 10, 20, 50, 100):
         learner, payoff = informed(dimension, KNOWN), quadratic(dimension)
         rounds(learner, payoff, MEASURED)
@@ -50,7 +50,9 @@ def main() -> None:
         rounds(learner, payoff, 3)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        print(f"d = {dimension:3d}  {ms:5.1f} ms  {peak / (8 * KNOWN * dimension):.2f}", flush=True)
+        print(
+            f"d = {dimension:3d}  {ms:5.1f} ms  {peak / 1e6:.1f} MB  {8 * KNOWN * dimension / 1e6:.1f} MB", flush=True
+        )
     print("\nms a round in two dimensions, and a load of the state, by samples")
     sizes, totals = (1_000, 10_000, 100_000), []
     for size in sizes:
