@@ -357,3 +357,16 @@ def test_auto_refuses(make, words):
 def test_eight_at_a_time_earn_nearly_as_much():
     one, eight = (averages(rd.Auto, "mountain-car", 8, 800, batch)[:, -1].mean() for batch in (1, 8))
     assert eight >= 0.97 * one
+
+
+def test_what_was_played_to_see_is_known_before_and_after_the_search_begins():
+    learner = rd.Auto(low=np.zeros(2), high=1, seed=0)
+    for _ in range(3):
+        learner.tell(learner.ask(), hill(np.zeros(2)))
+    learner.begin([[0.5, 0.5]], [2.0])
+    seen = learner._samples().seen
+    assert seen.dtype == bool
+    assert seen.tolist() == [True] * 4
+    fed(learner, 30, noisy(hill))
+    samples = learner._samples()
+    assert samples.seen[1:].tolist() == (learner.record.decisions[:, -1] == 0).tolist()

@@ -301,9 +301,9 @@ class Auto(BoxLearner):
         chosen = remembered(self._known())
         old, new = chosen[chosen < begun], chosen[chosen >= begun] - begun
         mediators = self.space.to_unit(record.mediators[new].reshape(len(new), self.space.dimension))
-        seen = (record.decisions[new, -1] == 0) & ~(
-            False if self.search is None else self.search.confirms_with(record.ids[new])
-        )
+        seen = record.decisions[new, -1] == 0
+        if self.search is not None:
+            seen &= ~self.search.confirms_with(record.ids[new])
         payoffs = np.append(self._begun[1][old], self._clipped(record.payoffs[new]))
         points = np.concatenate([self.space.to_unit(self._begun[0][old]), mediators])
         return Samples(points, payoffs, scores(payoffs), units(payoffs), np.append(np.ones(len(old), bool), seen))

@@ -26,7 +26,7 @@ class Samples(NamedTuple):
     payoffs: Array  # in the user's units  (n,)
     scores: Array  # by rank, mostly, from 0 to 1  (n,)
     units: Array  # payoffs from 0 to 1, those far above all others drawn nearer  (n,)
-    seen: Flags  # whether a point was played to see what is there  (n,)
+    seen: Flags  # whether a point itself was played, to see what is there  (n,)
 
     @property
     def flat(self) -> bool:
