@@ -2,7 +2,7 @@
 
 Ranks are the same for any noise and any range of payoffs, so a surface through them finds the way where payoffs are
 wild. But payoffs are what is earned: a place that pays a little more in nine of ten rounds, and in the tenth nothing,
-has the better ranks. So ranks decide among the points that are not clearly worse by mean payoff.
+has the better ranks. So ranks decide among the points whose mean payoff is not below the best that is sure.
 """
 
 from __future__ import annotations
@@ -43,9 +43,8 @@ class Landscape(NamedTuple):
     border: Border | None
 
     def values(self, points: Array) -> Array:
-        """What makes a point a good one to play: its score, less what its mean payoff clearly lacks.  (n, d) -> (n,)"""
-        mean, deviation = self.payoffs.posterior(points)
-        lacking = np.maximum(self.firm - mean - deviation, 0.0)
+        """What makes a point a good one to play: its score, less what its mean payoff lacks.  (n, d) -> (n,)"""
+        lacking = np.maximum(self.firm - self.payoffs.means(points), 0.0)
         return self._where_allowed(self.scores.cautious(points) - self.exchange * lacking, points)
 
     def firmness(self, points: Array) -> Array:
