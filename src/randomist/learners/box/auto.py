@@ -35,6 +35,7 @@ OPENING = 4, 16  # points that fill the box at first, two per dimension between 
 GROWTH, AGAIN = 1.1, 50  # smoothness and noise are chosen anew when there are as many samples more
 ENOUGH = 10  # samples per dimension; before, ranks are too coarse unless they are easier to read
 CLOUD = 8  # pairs of points that stand for a decision's Gaussian
+LOOKS = 0.5  # points that go on filling the box, for each doubling of the rounds
 REPLAY = 16  # one of so many rounds plays the last point once more: what differs is noise, and nothing else
 SUPPORT = 5.0, 0.5  # plays of a point alone that its samples must be worth, and the part of its variance they explain
 WIDER = 1.5  # than a surface says, for what it does not know: that it is the right one
@@ -242,7 +243,7 @@ class Auto(BoxLearner):
         if (self._next_id == 0 and self.first is not None) or self._next_id + len(self._begun[1]) < self._opening:
             return self._decision(self._filling(), 0.0)
         samples = self._samples() if self._known() else None
-        if samples is None or samples.flat:
+        if samples is None or samples.flat or self._looks(self._next_id):
             return self._decision(self._filling(), 0.0)
         position = self._position()
         if self._known() >= GROWTH * position.fitted or self._known() >= position.fitted + AGAIN:
@@ -352,6 +353,13 @@ class Auto(BoxLearner):
                 differences.append(record.payoffs[row] - record.payoffs[before + int(np.argmax(same))])
         n = len(differences)
         return n > 0 and float(np.sum(np.square(differences))) < 2 * noise * float(chi2.ppf(ROUGH, n))
+
+    def _looks(self, id_: int) -> bool:
+        """Whether a trial goes on filling the box, whatever is known: one for each doubling of the rounds twice over.
+
+        All that was seen may be one poor basin whose ceiling looks like the best there is.
+        """
+        return id_ > self._opening and int(LOOKS * math.log2(id_)) > int(LOOKS * math.log2(id_ - 1))
 
     def _replays(self, ids: Any) -> Any:
         """Which trials play a point once more, by their numbers."""
