@@ -12,20 +12,7 @@ from randomist.learners.box import scouting
 from randomist.learners.box.climbing import LARGEST
 from randomist.learners.box.filling import filling_point
 from randomist.learners.box.samples import REMEMBERED, remembered
-from tests.learners.averages import averages
-
-
-def hill(mediator):
-    """A payoff with a slope in every dimension, in [0, 1]."""
-    z = np.ravel(mediator)
-    return float(np.exp(-np.sum((z - 0.3 * np.arange(1, z.size + 1)) ** 2)))
-
-
-def fed(learner, rounds=40, payoff=hill):
-    for _ in range(rounds):
-        trial = learner.ask()
-        learner.tell(trial, payoff(trial.mediator))
-    return learner
+from tests.learners.playing import averages, fed, hill
 
 
 def noisy(payoff, std=0.1, seed=0):

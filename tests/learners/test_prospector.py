@@ -8,21 +8,8 @@ from scipy.stats import norm
 
 import randomist as rd
 from randomist.importance import ascent, confidence_term
-from tests.learners.averages import averages
+from tests.learners.playing import averages, fed
 from tests.problems import RECTANGLE
-
-
-def hill(mediator):
-    """A payoff with a slope in every dimension, in [0, 1]."""
-    z = np.ravel(mediator)
-    return float(np.exp(-np.sum((z - 0.3 * np.arange(1, z.size + 1)) ** 2)))
-
-
-def fed(learner, rounds=40, payoff=hill):
-    for _ in range(rounds):
-        trial = learner.ask()
-        learner.tell(trial, payoff(trial.mediator))
-    return learner
 
 
 def naive_optimistic(learner, point):

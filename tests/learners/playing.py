@@ -1,4 +1,4 @@
-"""What learners earn on a task, asked one by one or in batches."""
+"""What learners in a box are fed in their tests, and what they earn on a task."""
 
 import numpy as np
 
@@ -18,3 +18,16 @@ def averages(learner, task, seeds, rounds, batch=1):
                 chooser.tell(trial, float(payoff))
         all_payoffs.append(chooser.record.payoffs)
     return np.cumsum(all_payoffs, axis=1) / np.arange(1, rounds + 1)
+
+
+def hill(mediator):
+    """A payoff with a slope in every dimension, in [0, 1]."""
+    z = np.ravel(mediator)
+    return float(np.exp(-np.sum((z - 0.3 * np.arange(1, z.size + 1)) ** 2)))
+
+
+def fed(learner, rounds=40, payoff=hill):
+    for _ in range(rounds):
+        trial = learner.ask()
+        learner.tell(trial, payoff(trial.mediator))
+    return learner
