@@ -10,6 +10,7 @@ import pytest
 import randomist as rd
 from randomist.errors import ParameterError, StorageError
 from randomist.study.client import Client
+from randomist.study.records import NewClosing
 from randomist.study.storages import STORAGES, open_storage
 from randomist.study.storages.base import Storage
 from randomist.study.storages.memory import MemoryStorage
@@ -28,10 +29,8 @@ class Elsewhere(MemoryStorage):
 class Forgetful(MemoryStorage):
     """Loses every third payoff."""
 
-    def close(self, study, number, payoff, reason, ticket=None, extra=None):
-        if number % 3 == 2:
-            payoff, reason = None, "forgotten"
-        return super().close(study, number, payoff, reason, ticket, extra)
+    def close(self, study, number, new, ticket=None):
+        return super().close(study, number, NewClosing(reason="forgotten") if number % 3 == 2 else new, ticket)
 
 
 def test_the_contract_in_databases(url):

@@ -69,6 +69,18 @@ class AskRequest(NamedTuple):
     expected: int | None  # the number that the first trial must get, or None for any
 
 
+class NewClosing(NamedTuple):
+    """What a tell or a fail is about to write."""
+
+    payoff: float | None = None  # None where it failed
+    reason: str | None = None  # why it failed
+    extra: str | None = None  # JSON: what was told besides
+
+    @property
+    def state(self) -> str:
+        return "failed" if self.payoff is None else "told"
+
+
 class NewChange(NamedTuple):
     """A decision that is about to come or go."""
 

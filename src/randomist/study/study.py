@@ -28,6 +28,7 @@ from randomist.study.records import (
     ClosedRow,
     Counters,
     NewChange,
+    NewClosing,
     NewTrial,
     State,
     StudyRecord,
@@ -115,16 +116,16 @@ class Study:
         """
         if not flag(feasible, "feasible"):
             self._kind.check_excludes(check_id(trial.id if isinstance(trial, Trial) else trial))
-            self._close(trial, None, None, infeasible(None if payoff is None else number(payoff)))
+            self._close(trial, NewClosing(extra=infeasible(None if payoff is None else number(payoff))))
             return
         value = number(payoff)
         if not self._range.running:
             self._range.unit(value)  # refuses
-        self._close(trial, value, None)
+        self._close(trial, NewClosing(value))
 
     def fail(self, trial: Trial | int, reason: str = "") -> None:
         """A trial that will never be answered: it leaves no trace in the estimates. Again changes nothing."""
-        self._close(trial, None, clean(reason))
+        self._close(trial, NewClosing(reason=clean(reason)))
 
     def confirm(
         self, n: int, *, lease: float | None = None, ticket: str | None = None, worker: str | None = None
@@ -361,7 +362,7 @@ class Study:
             for trial, search, stream in zip(proposal.trials, proposal.searches, streams, strict=True)
         ]
 
-    def _close(self, trial: Trial | int, payoff: float | None, reason: str | None, extra: str | None = None) -> None:
+    def _close(self, trial: Trial | int, new: NewClosing) -> None:
         ticket: tuple[str, str] | None = None
         if isinstance(trial, Trial):
             try:
@@ -371,10 +372,9 @@ class Study:
                     f"{trial} is not a trial of study {self.name!r}; tell the one it gave"
                 ) from None
         id_ = check_id(trial.id if isinstance(trial, Trial) else trial)
-        place, new = self.storage.close(self.record.id, id_, payoff, reason, ticket, extra)
-        if new and self._lock.acquire(blocking=False):  # else the next ask reads it
+        place, changed = self.storage.close(self.record.id, id_, new, ticket)
+        if changed and self._lock.acquire(blocking=False):  # else the next ask reads it
             try:
-                state = "failed" if payoff is None else "told"
-                self._replica.close(ClosedRow(id_, place, state, payoff, reason, extra))
+                self._replica.close(ClosedRow(id_, place, new.state, *new))
             finally:
                 self._lock.release()

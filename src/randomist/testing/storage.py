@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from randomist.errors import ClosedTrialError, StudyExistsError, TicketError, UnknownStudyError, UnknownTrialError
-from randomist.study.records import AskRequest, Checkpoint, NewChange, NewTrial, StudyRecord
+from randomist.study.records import AskRequest, Checkpoint, NewChange, NewClosing, NewTrial, StudyRecord
 from randomist.study.storages.base import Raced, Storage
 
 MakeStorage = Callable[[], Storage]
@@ -115,20 +115,20 @@ def _check_tickets(storage: Storage, other: Storage, study: StudyRecord) -> None
 
 def _check_closing(storage: Storage, other: Storage, study: StudyRecord) -> None:
     _ask(storage, study, 5)
-    assert storage.close(study.id, 2, 0.5, None) == (1, True)
-    assert other.close(study.id, 0, None, "lost", ("0", "0.5")) == (2, True)
-    assert other.close(study.id, 2, 0.5, None) == (1, False), "the same payoff again changes nothing"
-    assert storage.close(study.id, 0, None, "lost again") == (2, False)
-    assert storage.close(study.id, 4, None, None, ("4", "4.5"), EXTRA) == (3, True)
-    assert other.close(study.id, 4, None, None, None, EXTRA) == (3, False), "the same extra again changes nothing"
+    assert storage.close(study.id, 2, NewClosing(0.5)) == (1, True)
+    assert other.close(study.id, 0, NewClosing(None, "lost"), ("0", "0.5")) == (2, True)
+    assert other.close(study.id, 2, NewClosing(0.5)) == (1, False), "the same payoff again changes nothing"
+    assert storage.close(study.id, 0, NewClosing(None, "lost again")) == (2, False)
+    assert storage.close(study.id, 4, NewClosing(None, None, EXTRA), ("4", "4.5")) == (3, True)
+    assert other.close(study.id, 4, NewClosing(None, None, EXTRA)) == (3, False), "the same extra again changes nothing"
     before = storage.rows(study.id).rows
     for number, payoff, reason in ((2, 0.75, None), (2, None, "no"), (0, 0.5, None), (4, 0.5, None), (4, None, "no")):
-        _refused(ClosedTrialError, other.close, study.id, number, payoff, reason)
+        _refused(ClosedTrialError, other.close, study.id, number, NewClosing(payoff, reason))
     for number, extra in ((0, EXTRA), (2, EXTRA), (4, "{}")):
-        _refused(ClosedTrialError, other.close, study.id, number, None, None, None, extra)
-    _refused(UnknownTrialError, other.close, study.id, 5, 0.5, None)
+        _refused(ClosedTrialError, other.close, study.id, number, NewClosing(extra=extra))
+    _refused(UnknownTrialError, other.close, study.id, 5, NewClosing(0.5))
     for ticket in (("1", "9.5"), ("9", "1.5")):
-        _refused(UnknownTrialError, other.close, study.id, 1, 0.5, None, ticket)
+        _refused(UnknownTrialError, other.close, study.id, 1, NewClosing(0.5), ticket)
     assert storage.rows(study.id).rows == before, "what is refused changes nothing"
     assert storage.counters(study.id) == (5, 3, 1, 0, 0)
     told, failed, more = before[2], before[0], before[4]
@@ -144,8 +144,8 @@ def _check_news(storage: Storage, other: Storage, study: StudyRecord) -> None:
     assert nothing.counters == (0, 0, 0, 0, 0)
     assert not any(nothing[1:]), "nothing happened yet"
     _ask(storage, study, 3)
-    storage.close(study.id, 1, 0.5, None)
-    storage.close(study.id, 0, None, "lost", None, EXTRA)
+    storage.close(study.id, 1, NewClosing(0.5))
+    storage.close(study.id, 0, NewClosing(None, "lost", EXTRA))
     counters, asks, closings, _ = other.news(study.id, 0, 0, 0)
     assert counters == (3, 2, 1, 0, 0)
     assert [tuple(row) for row in asks] == [(i, str(i), f"{i}.5", TRIAL.search) for i in range(3)]
@@ -158,7 +158,7 @@ def _check_news(storage: Storage, other: Storage, study: StudyRecord) -> None:
 
 def _check_changes(storage: Storage, other: Storage, study: StudyRecord) -> None:
     _ask(storage, study, 3)
-    storage.close(study.id, 1, 0.5, None)
+    storage.close(study.id, 1, NewClosing(0.5))
     first = storage.change(study.id, CHANGE, 0)
     assert first == (1, "add", CHANGE.data, 3, 1), f"a change has the counters of its moment, got {first}"
     for expected in (0, 2):
@@ -177,8 +177,8 @@ def _check_rows(storage: Storage, other: Storage, study: StudyRecord) -> None:
     _ask(storage, study, 2, worker="one")
     _ask(storage, study, 2, worker="two", lease=0.01)
     _ask(storage, study, 2, worker="two")
-    storage.close(study.id, 1, 0.5, None)
-    storage.close(study.id, 5, None, "")
+    storage.close(study.id, 1, NewClosing(0.5))
+    storage.close(study.id, 5, NewClosing(None, ""))
     time.sleep(0.05)
 
     def numbers(**wanted: Any) -> list[int]:
@@ -207,8 +207,8 @@ def _check_loading(storage: Storage, other: Storage, study: StudyRecord) -> None
     assert list(nothing.changes) == []
     _ask(storage, study, 3)
     storage.ask(study.id, [TRIAL._replace(search="the last one")], _request("last"))
-    storage.close(study.id, 2, 0.5, None)
-    storage.close(study.id, 0, None, "lost", None, EXTRA)
+    storage.close(study.id, 2, NewClosing(0.5))
+    storage.close(study.id, 0, NewClosing(None, "lost", EXTRA))
     storage.change(study.id, CHANGE, 0)
     for closed, kept in ((2, 2), (1, 2), (2, 2), (5, 5)):
         storage.save(study.id, Checkpoint(closed, f"digest {closed}", "version", "x" * 100_000))
@@ -253,7 +253,7 @@ def _check_writers_at_once(make: MakeStorage, study: StudyRecord, threads: int, 
                 number = storage.ask(study.id, [TRIAL], _request(f"{name}-{i}", worker=name))
                 assert isinstance(number, int)
                 asked.append(number)
-                places.append(storage.close(study.id, number, float(i), None).place)
+                places.append(storage.close(study.id, number, NewClosing(float(i))).place)
                 made.append(_change(storage, study))
                 counters, asks, closings, changes = storage.news(study.id, 0, 0, 0)
                 assert (len(asks), len(closings)) == counters[:2], "counters and rows are of one moment"

@@ -22,6 +22,7 @@ from randomist.study.records import (
     Counters,
     Everything,
     NewChange,
+    NewClosing,
     News,
     NewTrial,
     Page,
@@ -103,16 +104,8 @@ class Storage(ABC):
         """The `n` trials that were asked with this ticket before, in order; none where it is new."""
 
     @abstractmethod
-    def close(
-        self,
-        study: int,
-        number: int,
-        payoff: float | None,
-        reason: str | None,
-        ticket: tuple[str, str] | None = None,
-        extra: str | None = None,
-    ) -> Closed:
-        """Tell (a payoff) or fail (a reason, or an `extra` that says more) a trial. The same again changes nothing.
+    def close(self, study: int, number: int, new: NewClosing, ticket: tuple[str, str] | None = None) -> Closed:
+        """Tell a trial or fail it. The same again changes nothing.
 
         `ticket` is the decision and the mediator that the trial should have. `UnknownTrialError` where there is none
         such, `ClosedTrialError` where it was closed in another way before: with another payoff or `extra`.

@@ -24,6 +24,7 @@ from randomist.study.records import (
     Counters,
     Everything,
     NewChange,
+    NewClosing,
     News,
     NewTrial,
     Page,
@@ -162,32 +163,22 @@ class MemoryStorage(Storage):
         with self._place.lock:
             return self._study(study).with_ticket(ticket, n)
 
-    def close(
-        self,
-        study: int,
-        number: int,
-        payoff: float | None,
-        reason: str | None,
-        ticket: tuple[str, str] | None = None,
-        extra: str | None = None,
-    ) -> Closed:
+    def close(self, study: int, number: int, new: NewClosing, ticket: tuple[str, str] | None = None) -> Closed:
         with self._place.lock:
             mine = self._study(study)
             if not 0 <= number < len(mine.trials):
                 raise never_asked(number)
-            row, state = mine.trials[number], "failed" if payoff is None else "told"
+            row = mine.trials[number]
             if ticket is not None and (row.decision, row.mediator) != ticket:
                 raise other_trial(number, (row.decision, row.mediator), ticket)
             if row.closing is not None:
-                if (row.payoff, row.extra) != (payoff, extra):
-                    raise closed_before(number, (row.payoff, row.extra), (payoff, extra))
+                if (row.payoff, row.extra) != (new.payoff, new.extra):
+                    raise closed_before(number, (row.payoff, row.extra), (new.payoff, new.extra))
                 return Closed(row.closing, False)
             mine.closings.append(number)
-            mine.told += payoff is not None
+            mine.told += new.payoff is not None
             place = len(mine.closings)
-            mine.trials[number] = row._replace(
-                state=state, payoff=payoff, reason=reason, closing=place, closed_at=time.time(), extra=extra
-            )
+            mine.trials[number] = row._replace(state=new.state, closing=place, closed_at=time.time(), **new._asdict())
             return Closed(place, True)
 
     def change(self, study: int, change: NewChange, expected: int) -> ChangeRow:

@@ -23,6 +23,7 @@ from randomist.study.records import (
     Counters,
     Everything,
     NewChange,
+    NewClosing,
     News,
     NewTrial,
     Page,
@@ -158,24 +159,15 @@ class SQLStorage(Storage):
     def with_ticket(self, study: int, ticket: str, n: int) -> list[AskedRow]:
         return self.database.read(lambda connection: _with_ticket(connection, study, ticket, n))
 
-    def close(
-        self,
-        study: int,
-        number: int,
-        payoff: float | None,
-        reason: str | None,
-        ticket: tuple[str, str] | None = None,
-        extra: str | None = None,
-    ) -> Closed:
-        state = "failed" if payoff is None else "told"
+    def close(self, study: int, number: int, new: NewClosing, ticket: tuple[str, str] | None = None) -> Closed:
         mine = {"its_study": study, "its_number": number}
-        change = mine | {"new_state": state, "new_payoff": payoff, "new_reason": reason, "new_extra": extra}
+        change = mine | {"new_state": new.state} | {f"new_{name}": value for name, value in new._asdict().items()}
         statement = self._close
         if ticket is not None:
             statement, change = self._close_ticket, change | {"its_decision": ticket[0], "its_mediator": ticket[1]}
 
         def work(connection: sa.Connection, _: int) -> int:
-            place = _count(connection, study, closed=1, told=int(payoff is not None)).closed
+            place = _count(connection, study, closed=1, told=int(new.payoff is not None)).closed
             if connection.execute(statement, change | {"new_closing": place} | self.database.now()).rowcount != 1:
                 raise _NotOpen  # which undoes the counting
             return place
@@ -188,8 +180,8 @@ class SQLStorage(Storage):
             raise never_asked(number)
         if ticket is not None and (row.decision, row.mediator) != ticket:
             raise other_trial(number, (row.decision, row.mediator), ticket)
-        if (row.state, row.payoff, row.extra) != (state, payoff, extra):
-            raise closed_before(number, (row.payoff, row.extra), (payoff, extra))
+        if (row.state, row.payoff, row.extra) != (new.state, new.payoff, new.extra):
+            raise closed_before(number, (row.payoff, row.extra), (new.payoff, new.extra))
         return Closed(row.closing, False)
 
     def change(self, study: int, change: NewChange, expected: int) -> ChangeRow:
