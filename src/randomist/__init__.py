@@ -60,7 +60,6 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from randomist.logs import Log as Log
     from randomist.parameters import Choice as Choice
     from randomist.parameters import Integer as Integer
-    from randomist.parameters import Parameters as Parameters
     from randomist.parameters import Real as Real
     from randomist.policies import GaussianPolicy as GaussianPolicy
     from randomist.policies import Linear as Linear
@@ -75,9 +74,11 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from randomist.simulation import optimize_many as optimize_many
     from randomist.spaces import Box as Box
     from randomist.spaces import Finite as Finite
+    from randomist.spaces import Parameters as Parameters
     from randomist.study import Study as Study
     from randomist.study import create_study as create_study
     from randomist.study import load_study as load_study
+    from randomist.study import study_names as study_names
     from randomist.tasks import Task as Task
     from randomist.tasks import task as task
     from randomist.tasks import task_ids as task_ids
@@ -92,12 +93,12 @@ _NAMES = {
         FollowTheLeader GridOptimist Identify Interval Learner MCMCRandomist Optimist PerturbedHistory Prospector
         Randomist Realist Safe SharedHistoryLearner StochasticExperts ThompsonSampling Trial load make""",
     "logs": "Log",
-    "parameters": "Choice Integer Parameters Real",
+    "parameters": "Choice Integer Real",
     "policies": "GaussianPolicy Linear Neural SoftmaxPolicy load_policy save_policy",
     "policies.episodes": "Episode rollout",
     "simulation": "Run optimize optimize_many",
-    "spaces": "Box Finite",
-    "study": "Study create_study load_study",
+    "spaces": "Box Finite Parameters",
+    "study": "Study create_study load_study study_names",
     "tasks": "Task task task_ids",
 }
 _MODULES = "errors importance learners logs policies simulation study tasks testing theory"

@@ -1,26 +1,23 @@
-"""Parameters with names and units of their own, as a box that learners search: the unit cube.
+"""Parameters with names and units of their own, and the unit cube that learners search for them.
 
-A learner sees numbers between 0 and 1; a function sees what they stand for. `Parameters.named` and `Parameters.point`
-go from one to the other.
+A learner sees numbers between 0 and 1; a function sees what they stand for. `named` and `point` go from one to the
+other.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from randomist._checks import flag, number, whole_number
-from randomist._types import Array, Indices
+from randomist._checks import choice, flag, number, whole_number
+from randomist._types import Array
 from randomist.errors import EmptySpaceError, ParameterError, ShapeError
-from randomist.families import Gaussian
-from randomist.spaces import Box
 
-SPREAD = 0.1  # std of learners that do not choose it themselves, in widths of the cube
 MOST_WHOLE = 2**53  # as far as float64 tells whole numbers apart
 
 
@@ -150,15 +147,9 @@ class Choice:
 Parameter: TypeAlias = Real | Integer | Choice
 
 
-class Parameters(Box):
-    """Parameters by name, each a `Real`, an `Integer` or a `Choice`; a pair (low, high) is a `Real`.
-
-    To a learner it is the unit cube, with as many coordinates as the parameters need.
-
-    >>> space = Parameters(kp=Real(0.1, 100, log=True), taps=Integer(1, 12), mode=Choice("a", "b"))
-    >>> space.named([0.0, 0.5, 0.9])
-    {'kp': 0.1, 'taps': 7, 'mode': 'b'}
-    """
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Meaning:
+    """What the coordinates of the unit cube stand for: parameters by name, in their own units."""
 
     parameters: dict[str, Parameter]
 
@@ -171,12 +162,15 @@ class Parameters(Box):
         if not given:
             raise EmptySpaceError("there are no parameters; name at least one: Parameters(kp=Real(0.1, 100, log=True))")
         object.__setattr__(self, "parameters", {name: _parameter(name, value) for name, value in given.items()})
-        size = sum(parameter.size for parameter in self.parameters.values())
-        super().__init__(Gaussian(std=np.full(size, SPREAD)), np.zeros(size), np.ones(size))
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.parameters)
+
+    @property
+    def dimension(self) -> int:
+        """How many coordinates of the cube the parameters need."""
+        return sum(parameter.size for parameter in self.parameters.values())
 
     def named(self, point: ArrayLike) -> dict[str, Any]:
         """What a point of the cube stands for; from outside of it, the nearest one inside.  (d,) -> values by name"""
@@ -185,7 +179,8 @@ class Parameters(Box):
             raise ShapeError(f"a point of {', '.join(self.names)} has shape ({self.dimension},), got {u.shape}")
         if not np.isfinite(u).all():
             raise ParameterError(f"a point must be finite, got {u}")
-        parts = np.split(np.clip(u, 0.0, 1.0), self._cuts)
+        cuts = np.cumsum([parameter.size for parameter in self.parameters.values()])[:-1]
+        parts = np.split(np.clip(u, 0.0, 1.0), cuts)
         return {name: self.parameters[name].value(part) for name, part in zip(self.names, parts, strict=True)}
 
     def point(self, values: Mapping[str, Any]) -> Array:
@@ -200,16 +195,35 @@ class Parameters(Box):
                 raise ParameterError(f"{name}: {error}") from None
         return np.clip(np.concatenate(parts), 0.0, 1.0)
 
+    def __repr__(self) -> str:
+        return f"Meaning({', '.join(f'{name}={text}' for name, text in self.describe().items())})"
+
     def describe(self) -> dict[str, str]:
         """How each parameter is written, by name."""
         return {name: repr(parameter) for name, parameter in self.parameters.items()}
 
-    def __repr__(self) -> str:
-        return f"Parameters({', '.join(f'{name}={text}' for name, text in self.describe().items())})"
+    def state(self) -> list[dict[str, Any]]:
+        """As plain data, in order."""
+        return [
+            {"name": name, "kind": type(one).__name__} | {f.name: getattr(one, f.name) for f in fields(one)}
+            for name, one in self.parameters.items()
+        ]
 
-    @property
-    def _cuts(self) -> Indices:
-        return np.cumsum([parameter.size for parameter in self.parameters.values()])[:-1]
+    @classmethod
+    def from_state(cls, state: Sequence[Mapping[str, Any]]) -> Meaning:
+        """Undo `state`; a kind that is not known is refused."""
+        parameters = dict[str, Any]()
+        for entry in state:
+            given = {key: value for key, value in entry.items() if key not in ("name", "kind")}
+            kind = choice(entry["kind"], tuple(KINDS), "the kind of a parameter")
+            if entry["name"] in parameters:
+                raise ParameterError(f"names of parameters must differ, and {entry['name']!r} is there twice")
+            made = Choice(*given.pop("options"), **given) if kind == "Choice" else KINDS[kind](**given)
+            parameters[entry["name"]] = made
+        return cls(parameters)
+
+
+KINDS: dict[str, Any] = {"Real": Real, "Integer": Integer, "Choice": Choice}
 
 
 def _parameter(name: Any, value: Any) -> Parameter:

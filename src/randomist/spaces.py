@@ -1,4 +1,4 @@
-"""Where a learner searches: a finite set of decisions, or a box of them."""
+"""Where a learner searches: a finite set of decisions, a box of them, or a box of parameters with names."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from randomist._types import Array, Indices
 from randomist.errors import EmptySpaceError, ParameterError, ShapeError, StateError
 from randomist.families import Family, Gaussian, LocationScale, Mixed, TruncatedGaussian, family_from_state
 from randomist.families.likelihoods import Likelihoods
+from randomist.parameters import Meaning, Parameter
 
 if TYPE_CHECKING:
     from randomist.histories.finite import FiniteHistory
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from randomist.importance.divergences import Divergence
     from randomist.importance.estimators import Estimator
     from randomist.policies.trajectories import PolicyLike
+
+SPREAD = 0.1  # std of learners that do not choose it themselves, in widths of a box
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,14 +243,16 @@ class Box:
     family: Any  # of one distribution per point: a Gaussian, a LocationScale, or another location family
     low: Array
     high: Array
+    meaning: Meaning | None  # of the coordinates of a mediator, where these stand for parameters with names
 
-    def __init__(self, family: Family, low: ArrayLike, high: ArrayLike) -> None:
+    def __init__(self, family: Family, low: ArrayLike, high: ArrayLike, meaning: Meaning | None = None) -> None:
         if family.members is not None:
             raise ParameterError("a Box is searched by a family without a mean, such as Gaussian(std=0.15)")
         low, high = (_bound(side, name, family.decision_shape) for side, name in ((low, "low"), (high, "high")))
         if not (low < high).all():
             raise EmptySpaceError(f"low must be below high in every dimension, got low={low} and high={high}")
-        for name, value in (("family", family.within(low, high)), ("low", low), ("high", high)):
+        values = {"family": family.within(low, high), "low": low, "high": high, "meaning": meaning}
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -289,8 +294,52 @@ class Box:
         inside: np.typing.NDArray[np.bool_] = outside.sum(axis=1) == 0
         return inside
 
+    def named(self, point: ArrayLike) -> dict[str, Any]:
+        """What a mediator or a recommended point stands for: the parameters by name, in their own units."""
+        if self.meaning is None:
+            raise ParameterError("the coordinates of this box have no names; Parameters(kp=Real(0.1, 100)) give them")
+        return self.meaning.named(point)
+
     def state(self) -> dict[str, Any]:
-        return {"kind": "Box", "family": self.family.state(), "low": self.low, "high": self.high}
+        state = {"kind": "Box", "family": self.family.state(), "low": self.low, "high": self.high}
+        return state if self.meaning is None else state | {"parameters": self.meaning.state()}
+
+
+class Parameters(Box):
+    """Parameters by name, each a `Real`, an `Integer` or a `Choice`; a pair (low, high) is a `Real`.
+
+    To a learner it is the unit cube, with as many coordinates as the parameters need.
+
+    >>> space = Parameters(kp=Real(0.1, 100, log=True), taps=Integer(1, 12), mode=Choice("a", "b"))
+    >>> space.named([0.0, 0.5, 0.9])
+    {'kp': 0.1, 'taps': 7, 'mode': 'b'}
+    """
+
+    meaning: Meaning
+
+    def __init__(self, parameters: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+        meaning = Meaning(parameters, **named)
+        d = meaning.dimension
+        super().__init__(Gaussian(std=np.full(d, SPREAD)), np.zeros(d), np.ones(d), meaning)
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        return self.meaning.parameters
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.meaning.names
+
+    def point(self, values: Mapping[str, Any]) -> Array:
+        """Undo `named`: a point that stands for these values, in the middle of its cell.  (d,)"""
+        return self.meaning.point(values)
+
+    def describe(self) -> dict[str, str]:
+        """How each parameter is written, by name."""
+        return self.meaning.describe()
+
+    def __repr__(self) -> str:
+        return f"Parameters({', '.join(f'{name}={text}' for name, text in self.describe().items())})"
 
 
 def _names(names: Any, size: int) -> tuple[str, ...]:
@@ -328,7 +377,8 @@ def space_from_state(state: dict[str, Any]) -> Space:
                 return Finite(family)  # which refuses it
             return Finite._of(family, state.get("loggers", ()), state.get("names"), int(state.get("added", 0)))
         if kind == "Box":
-            return Box(family, state["low"], state["high"])
+            meaning = Meaning.from_state(state["parameters"]) if "parameters" in state else None
+            return Box(family, state["low"], state["high"], meaning)
     except (KeyError, TypeError) as error:
         raise StateError(f"no space can be read from {state!r} ({error!r})") from error
     raise StateError(f"no {kind!r} of a {type(family).__name__} is known; spaces are Finite and Box")

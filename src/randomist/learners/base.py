@@ -39,6 +39,17 @@ class Trial(NamedTuple):
     id: int
     decision: Any  # an index of a Finite space, a point of a Box
     mediator: Any  # a number, or an array of shape (d,); None where the environment produces it
+    parameters: dict[str, Any] | None = None  # what the mediator stands for, where the space is `Parameters`
+
+    @classmethod
+    def of(cls, space: Space, id_: int, decision: Any, mediator: Any) -> Trial:
+        """A trial of a space: with parameters where it has names for them."""
+        meaning = getattr(space, "meaning", None)
+        return cls(id_, decision, mediator, None if meaning is None else meaning.named(mediator))
+
+    def __repr__(self) -> str:
+        shown = self[:3] if self.parameters is None else self
+        return f"Trial({', '.join(f'{name}={value!r}' for name, value in zip(self._fields, shown, strict=False))})"
 
 
 class Asking(NamedTuple):
@@ -321,7 +332,8 @@ class Learner(ABC):
         pending = state["pending"]
         decisions, mediators = np.asarray(pending["decisions"]), np.asarray(pending["mediators"])
         for id_, decision, mediator in zip(pending["ids"], decisions, mediators, strict=True):
-            self._pending[int(id_)] = Trial(int(id_), frozen(decision), frozen(mediator) if self._drawn else None)
+            drawn = frozen(mediator) if self._drawn else None
+            self._pending[int(id_)] = Trial.of(self.space, int(id_), frozen(decision), drawn)
         self._next_id = int(state["next_id"])
         self._scale.clipped = int(state["clipped"])
         failures = state["failures"]
@@ -335,7 +347,8 @@ class Learner(ABC):
 
     def _ask(self, decision: Any) -> Trial:
         decision = decision if self.guard is None else self.guard(decision)
-        trial = Trial(self._next_id, decision, self.space.family.draw(decision, self._mediator_rng))
+        mediator = self.space.family.draw(decision, self._mediator_rng)
+        trial = Trial.of(self.space, self._next_id, decision, mediator)
         self._pending[trial.id] = trial
         self._next_id += 1
         return trial

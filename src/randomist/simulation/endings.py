@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
     from randomist.learners.base import Learner
 
 
-def sureness(learner: Learner, until: Any, level: float | None) -> Callable[[], Indices] | None:
-    """What names the decisions that may still be best, where a run is to end when one is left."""
+def sure_level(learner: Learner, until: Any, level: float | None) -> float | None:
+    """The level at which a run ends that is to go on until one decision is left that may be best."""
     if until is None:
         if level is not None and not hasattr(learner, "level"):
             raise ParameterError(f'level={level!r} says when a run is sure: give until="sure" too')
@@ -35,7 +34,7 @@ def sureness(learner: Learner, until: Any, level: float | None) -> Callable[[], 
         surviving(chosen)  # raises where nothing can ever be sure
     except ParameterError as error:
         raise ParameterError(f'until="sure": {error}; or give patience= instead') from error
-    return partial(surviving, chosen)
+    return float(chosen)
 
 
 def when_sure(sure: Callable[[], Indices]) -> Callable[[int], str | None]:
@@ -48,14 +47,15 @@ def when_sure(sure: Callable[[], Indices]) -> Callable[[int], str | None]:
     return ending
 
 
-def when_settled(learner: Learner, patience: int) -> Callable[[int], str | None]:
+def when_settled(payoffs: Callable[[], Array], patience: int) -> Callable[[int], str | None]:
     """The last `patience` payoffs are on average no better than as many before them, by a standard error."""
     n = whole_number(patience, "patience", 2)
 
     def ending(done: int) -> str | None:
-        if learner.told < 2 * n:
+        told = payoffs()
+        if len(told) < 2 * n:
             return None
-        before, last = learner.record.payoffs[-2 * n : -n], learner.record.payoffs[-n:]
+        before, last = told[-2 * n : -n], told[-n:]
         if _improved(before, last):
             return None
         return f"the last {n} payoffs were no better than the {n} before"

@@ -6,8 +6,9 @@ import hashlib
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
+from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -18,9 +19,9 @@ from randomist.errors import NoDataError, ParameterError, TaskError
 from randomist.learners.payoffs import number as payoff_number
 from randomist.learners.registry import LearnerLike, find, make, takes
 from randomist.simulation.calls import TASK_STREAM, Calls, Catch, Here, callable_of, checked_catch
-from randomist.simulation.endings import sureness, when_settled, when_sure
+from randomist.simulation.endings import sure_level, when_settled, when_sure
 from randomist.simulation.journal import Journal
-from randomist.simulation.rounds import Outcome, Rounds
+from randomist.simulation.rounds import Outcome, Rounds, carry_out, check_told
 from randomist.simulation.run import Run
 from randomist.tasks.base import Task
 from randomist.tasks.base import task as find_task
@@ -29,8 +30,8 @@ from randomist.tasks.function import FunctionTask, function_space, is_function
 if TYPE_CHECKING:
     from randomist.learners.base import Learner
     from randomist.learners.box.interval import Interval
-    from randomist.parameters import Parameters
-    from randomist.spaces import Space
+    from randomist.parameters import Meaning
+    from randomist.spaces import Parameters, Space
 
 Problem: TypeAlias = str | Task | Callable[..., Any]
 FORMAT = 1  # of the file of a run
@@ -123,14 +124,16 @@ def optimize(
             saved = None if journal is None else journal.header
             seed = secrets.randbits(SEED_BITS) if saved is None else int(saved["seed"])
         chooser = make(learner, problem, space=where, **({"seed": seed} | _directed(settings, problem, learner, sign)))
-        sure = sureness(chooser, until, level)
+        chosen: Any = chooser
+        surely = sure_level(chooser, until, level)
+        sure = None if surely is None else partial(chosen.surviving, surely)
         if not getattr(chooser, "keep_record", True):
             raise ParameterError(
                 "a run is a record: keep_record must be True here; to forget it, ask and tell the learner"
             )
         endings = [] if sure is None else [when_sure(sure)]
         if patience is not None and "patience" in ours:
-            endings.append(when_settled(chooser, patience))
+            endings.append(when_settled(lambda: chooser.record.payoffs, patience))
         if begin is not None:
             _begin(chooser, begin, sign, None if function is None else function.named)
         if confirm is not None and whole_number(confirm, "confirm") and not hasattr(chooser, "confirm"):
@@ -139,7 +142,7 @@ def optimize(
             journal.begin(_header(problem, chooser, seed, direction))
         here = jobs == 1 and timeout is None
         draws = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(TASK_STREAM,))) if here else None
-        with closing(_calls(problem, seed, draws, checked_catch(catch, problem), jobs, timeout)) as calls:
+        with closing(calls_of(problem, seed, draws, checked_catch(catch, problem), jobs, timeout)) as calls:
             running = Rounds(
                 *(chooser, calls, None if function is None else function.named, sign),
                 journal=journal,
@@ -148,24 +151,10 @@ def optimize(
                 callbacks=callbacks,
                 endings=endings,
             )
-            try:
-                running.play(rounds)
-                if confirm is not None:
-                    running.confirm(confirm)
-            except KeyboardInterrupt:
-                left = "" if save is None else f"; the same call goes on with {save}"
-                running.notes.append(f"interrupted after {running.done} of {rounds} rounds{left}")
-                return _so_far(running, problem, seed, direction, where, sure, interrupted=True)
-            except BaseException as error:
-                _attach(error, _so_far(running, problem, seed, direction, where, sure))
-                raise
-        run = _so_far(running, problem, seed, direction, where, sure)
-    if function is not None and not len(run.payoffs):
-        id_, reason = next(iter(run.failures.items()))
-        nothing = NoDataError(f"all {len(run.failures)} trials of {run.task} failed; the first, trial {id_}: {reason}")
-        _attach(nothing, run)
-        raise nothing
-    return run
+            so_far = partial(_so_far, running, problem, seed, direction, where, sure)
+            left = "" if save is None else f"; the same call goes on with {save}"
+            run = carry_out(running, rounds, confirm, so_far, left)
+    return run if function is None else check_told(run)
 
 
 def default_learner(place: Task | Space) -> str:
@@ -200,7 +189,7 @@ def _directed(settings: dict[str, Any], task: Task, learner: LearnerLike, sign: 
     return given
 
 
-def _begin(learner: Any, begin: Any, sign: int, named: Parameters | None) -> None:
+def _begin(learner: Any, begin: Any, sign: int, named: Meaning | None) -> None:
     """Tell a learner what is known, points in coordinates of the box."""
     if not hasattr(learner, "begin"):
         raise ParameterError(f"begin= is for learners in a box such as Auto; {type(learner).__name__} has no begin")
@@ -212,7 +201,7 @@ def _begin(learner: Any, begin: Any, sign: int, named: Parameters | None) -> Non
     learner.begin(points, [sign * payoff_number(payoff) for payoff in np.ravel(payoffs).tolist()])
 
 
-def _best_payoff(learner: Any, sign: int) -> Interval | None:
+def best_payoff(learner: Any, sign: int) -> Interval | None:
     """Of the mean payoff at what is recommended, where the learner has one."""
     if not hasattr(learner, "confirmed") or not learner.told:
         return None
@@ -223,11 +212,12 @@ def _best_payoff(learner: Any, sign: int) -> Interval | None:
     return found if sign > 0 else found.turned()
 
 
-def _calls(
+def calls_of(
     task: Task, seed: int, draws: np.random.Generator | None, catch: Catch, jobs: int, timeout: float | None
 ) -> Calls:
+    """In this process where one call is made at a time, and takes as long as it takes; else in others."""
     function, arguments = callable_of(task, seed, draws)
-    if draws is not None:
+    if jobs == 1 and timeout is None:
         return Here(function, arguments, catch)
     from randomist.simulation.workers import Workers
 
@@ -252,12 +242,6 @@ def _header(task: Task, learner: Learner, seed: int, direction: str) -> dict[str
     }
 
 
-def _attach(error: Any, run: Run) -> None:
-    """Nothing is lost: the error carries what was told."""
-    error.run = run
-    error.add_note(f"the run so far is error.run: {len(run.payoffs)} rounds told, {len(run.failures)} failed")
-
-
 def _so_far(
     running: Rounds,
     task: Task,
@@ -267,7 +251,7 @@ def _so_far(
     sure: Callable[[], Indices] | None,
     interrupted: bool = False,
 ) -> Run:
-    learner, regret = running.learner, None
+    learner, regret = cast("Learner", running.learner), None
     record, maximizing = learner.record, direction == "maximize"
     optimum = task.optimum if space is None and learner.space is task.space else None  # J(x) is known of these only
     if optimum is not None and len(record) and maximizing:
@@ -290,5 +274,5 @@ def _so_far(
         failed=running.failed,
         notes=tuple(running.notes),
         interrupted=interrupted,
-        best_payoff=_best_payoff(learner, 1 if maximizing else -1),
+        best_payoff=best_payoff(learner, 1 if maximizing else -1),
     )

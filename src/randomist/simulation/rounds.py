@@ -6,18 +6,19 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from randomist._json import frozen
-from randomist.errors import PayoffError, PayoffOutOfRangeError, SavedRunError
+from randomist.errors import NoDataError, PayoffError, PayoffOutOfRangeError, SavedRunError
 from randomist.simulation.calls import Answer, Calls
 from randomist.simulation.journal import Journal
 
 if TYPE_CHECKING:
-    from randomist.learners.base import Learner, Trial
-    from randomist.parameters import Parameters
+    from randomist.learners.base import Trial
+    from randomist.parameters import Meaning
+    from randomist.simulation.run import Run
 
 
 class Outcome(NamedTuple):
@@ -30,14 +31,24 @@ class Outcome(NamedTuple):
     failure: str | None  # why
 
 
+class AskTell(Protocol):
+    """What is played: a learner, or a study."""
+
+    @property
+    def told(self) -> int: ...
+    def ask(self) -> Trial: ...
+    def tell(self, trial: Trial, payoff: float, /) -> None: ...
+    def fail(self, trial: Trial, reason: str, /) -> None: ...
+
+
 class Rounds:
     """The rounds of one run."""
 
     def __init__(
         self,
-        learner: Learner,
+        learner: AskTell,
         calls: Calls,
-        space: Parameters | None,
+        space: Meaning | None,
         sign: int,
         *,
         journal: Journal | None,
@@ -49,6 +60,7 @@ class Rounds:
         self.learner, self.space, self.sign = learner, space, sign
         self.failed: dict[int, Any] = {}  # mediators
         self.notes: list[str] = []
+        self.open: dict[int, Trial] = {}  # being called
         self.asked = self.done = 0
         self._calls, self._journal, self._draws = calls, journal, draws
         self._progress, self._callbacks, self._endings = progress, callbacks, endings
@@ -63,18 +75,17 @@ class Rounds:
             self._resume(self._journal.events)
         self._resumed = True
         with Interrupts() as interrupts:
-            busy = 0
             while True:
                 while self._calls.free and (trial := self._next(rounds)) is not None:
+                    self.open[trial.id] = trial
                     self._calls.begin(trial)
-                    busy += 1
-                if not busy:
+                if not self.open:
                     break
                 with interrupts.allowed():
                     answers = self._calls.finished()
                 for trial, answer in answers:
-                    busy -= 1
                     self._close(trial, answer)
+                    del self.open[trial.id]
             interrupts.raise_late()
 
     def confirm(self, plays: int) -> None:
@@ -88,6 +99,10 @@ class Rounds:
                 self._write(trial)
                 self._waiting.append(trial)
         self.play(self.asked)
+
+    def left(self) -> list[Trial]:
+        """Trials that were asked and will not be answered, after something ended the run."""
+        return [*self.open.values(), *self._waiting]
 
     def _next(self, rounds: int) -> Trial | None:
         if self._waiting:
@@ -193,8 +208,39 @@ class Rounds:
         if note not in self.notes:
             self.notes.append(note)
         before = trial._replace(**{key: frozen(np.asarray(event[key])) for key in ("decision", "mediator")})
-        self.learner.adopt(before)
+        learner: Any = self.learner
+        learner.adopt(before)
         return before
+
+
+def carry_out(running: Rounds, rounds: int, confirm: int | None, so_far: Callable[[bool], Run], left: str = "") -> Run:
+    """All rounds, and the plays that confirm. Ctrl-C gives what there is so far; an error carries it."""
+    try:
+        running.play(rounds)
+        if confirm is not None:
+            running.confirm(confirm)
+    except KeyboardInterrupt:
+        running.notes.append(f"interrupted after {running.done} of {rounds} rounds{left}")
+        return so_far(True)
+    except BaseException as error:
+        _attach(error, so_far(False))
+        raise
+    return so_far(False)
+
+
+def check_told(run: Run) -> Run:
+    """A run in which no call of the function had a payoff is an error, which carries it."""
+    if len(run.payoffs) or run.interrupted or not run.failures:
+        return run
+    id_, reason = next(iter(run.failures.items()))
+    nothing = NoDataError(f"all {len(run.failures)} trials of {run.task} failed; the first, trial {id_}: {reason}")
+    _attach(nothing, run)
+    raise nothing
+
+
+def _attach(error: Any, run: Run) -> None:
+    error.run = run
+    error.add_note(f"the run so far is error.run: {len(run.payoffs)} rounds told, {len(run.failures)} failed")
 
 
 class Interrupts:

@@ -15,7 +15,7 @@ from randomist.errors import ParameterError
 
 if TYPE_CHECKING:
     from randomist.learners.box.interval import Interval
-    from randomist.parameters import Parameters
+    from randomist.parameters import Meaning
 
 RECENT = 0.1  # of the rounds, for the average at the end
 
@@ -36,7 +36,7 @@ class Run:
     failures: dict[int, str] = field(default_factory=dict)  # trials without a payoff, and why
     surviving: tuple[int, ...] | None = None  # decisions that may still be best, of a run `until="sure"`
     direction: Literal["maximize", "minimize"] = "maximize"
-    space: Parameters | None = None  # what the mediators stand for, where parameters have names
+    space: Meaning | None = None  # what the mediators stand for, where parameters have names
     ids: Indices | None = None  # the trial of each round; trials count the asks  (n,)
     failed: dict[int, Any] = field(default_factory=dict)  # the mediators of the trials without a payoff
     notes: tuple[str, ...] = ()  # why it ended early, and what else should be known of it

@@ -238,7 +238,9 @@ class RemoteStudy:
     def _asked(self, how: str, body: dict[str, Any], ticket: str | None) -> list[Trial]:
         body["ticket"] = uuid.uuid4().hex if ticket is None else check_ticket(ticket)
         said = self.client.call("POST", f"{self._path}/{how}", body)
-        return [Trial(t["id"], _point(t["decision"]), _point(t["mediator"])) for t in said["trials"]]
+        return [
+            Trial(t["id"], _point(t["decision"]), _point(t["mediator"]), t.get("parameters")) for t in said["trials"]
+        ]
 
     def _close(self, trial: Trial | int, how: str, body: dict[str, Any]) -> None:
         id_ = check_id(trial.id if isinstance(trial, Trial) else trial)

@@ -4,8 +4,9 @@
      "space": {"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1, 2], "std": 2}}}
 
 A space is `Finite` (a `family` with members, or `families`, a list; `names` of the decisions), `Box` (`family`, `low`,
-`high`), or `Grid` (a `Finite` of `points` per dimension between `low` and `high`). A learner or a kind of family that
-is not ours is named by where it is defined, "module:Class".
+`high`), `Grid` (a `Finite` of `points` per dimension between `low` and `high`), or `Parameters` (`parameters`, a list
+such as [{"name": "kp", "kind": "Real", "low": 0.1, "high": 100, "log": true}]). A learner or a kind of family that is
+not ours is named by where it is defined, "module:Class".
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from randomist.families import family_from_state
 from randomist.families.base import Family
 from randomist.families.registry import kind_of
 from randomist.learners.registry import TABLE, LearnerLike, make
-from randomist.spaces import Box, Finite, Space
+from randomist.parameters import Meaning
+from randomist.spaces import Box, Finite, Parameters, Space
 
 if TYPE_CHECKING:
     from randomist.learners.base import Learner
@@ -33,6 +35,7 @@ KINDS = {
     "Finite": {"family", "families", "names"},
     "Box": {"family", "low", "high"},
     "Grid": {"family", "low", "high", "points"},
+    "Parameters": {"parameters"},
 }
 
 
@@ -118,6 +121,8 @@ def space_from(description: Any) -> Space:
             if "families" in entries:
                 return Finite([family_from_state(family) for family in entries["families"]], names=names)
             return Finite(family_from_state(entries["family"]), names=names)
+        if kind == "Parameters":
+            return Parameters(Meaning.from_state(entries["parameters"]).parameters)
         family: Any = family_from_state(entries["family"])
         if kind == "Box":
             return Box(family, entries["low"], entries["high"])

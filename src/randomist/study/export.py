@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from randomist._json import for_json
@@ -19,11 +19,16 @@ PAGE = 5000
 
 
 def lines(study: Study, format_: Format = "jsonl") -> Iterator[str]:
-    """Pieces of the text, with the names of decisions where they have some. In CSV, points are JSON lists."""
+    """Pieces of the text, with the names of decisions where they have some. In CSV, points are JSON lists, and each
+    parameter with a name has a column.
+    """
     space = study.space
     named = isinstance(space, Finite) and bool(space.names)
+    meaning = None if isinstance(space, Finite) else space.meaning
+    columns = tuple(field for field in StudyTrial._fields if field != "parameters")
     if format_ == "csv":
-        yield ",".join((*StudyTrial._fields, "name") if named else StudyTrial._fields) + "\r\n"
+        heads = (*columns, *(["name"] if named else []), *([] if meaning is None else meaning.names))
+        yield _row([_cell(head) for head in heads])
     first = 0
     while page := study.trials(first=first, limit=PAGE):
         first = page[-1].id + 1
@@ -32,12 +37,16 @@ def lines(study: Study, format_: Format = "jsonl") -> Iterator[str]:
             names = study.names  # there may be more by now
             records = [record | {"name": names[record["decision"]]} for record in records]
         if format_ == "csv":
-            text = io.StringIO()
-            writer = csv.writer(text)
-            writer.writerows([json.dumps(v) if isinstance(v, list) else _cell(v) for v in r.values()] for r in records)
-            yield text.getvalue()
+            flat = [{k: v for k, v in r.items() if k != "parameters"} | (r["parameters"] or {}) for r in records]
+            yield "".join(_row([json.dumps(v) if isinstance(v, list) else _cell(v) for v in r.values()]) for r in flat)
         else:
             yield "".join(json.dumps(record) + "\n" for record in records)
+
+
+def _row(cells: Sequence[Any]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerow(cells)
+    return text.getvalue()
 
 
 def _cell(value: Any) -> Any:

@@ -24,6 +24,7 @@ class StudyTrial(NamedTuple):
     closed_at: float | None
     closing: int | None  # the place in the order of tells and fails, from 1
     feasible: bool | None  # False: "failed", for it broke a constraint; None where that was not said
+    parameters: dict[str, Any] | None = None  # what the mediator stands for, where the space is `Parameters`
 
 
 class StudyRecord(NamedTuple):

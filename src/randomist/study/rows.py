@@ -85,7 +85,8 @@ class Shapes:
         numbers = [row.number for row in rows]
         decisions = self.decisions(numbers, [row.decision for row in rows])
         mediators = self.mediators(numbers, [row.mediator for row in rows])
-        return [Trial(i, frozen(x), frozen(z)) for i, x, z in zip(numbers, decisions, mediators, strict=True)]
+        columns = zip(numbers, decisions, mediators, strict=True)
+        return [Trial.of(self.space, i, frozen(x), frozen(z)) for i, x, z in columns]
 
     def study_trials(self, page: Page) -> list[StudyTrial]:
         """Rows as users read them."""
@@ -140,7 +141,8 @@ class Shapes:
     def _study_trial(self, row: TrialRow, now: float, decision: Any, mediator: Any) -> StudyTrial:
         state, extra = self._state(row, now), self.extra(row.number, row.state, row.extra)
         payoff = extra.payoff if row.payoff is None else row.payoff
-        return StudyTrial(row.number, state, decision, mediator, payoff, *row[5:-1], extra.feasible)
+        named = Trial.of(self.space, row.number, decision, mediator).parameters
+        return StudyTrial(row.number, state, decision, mediator, payoff, *row[5:-1], extra.feasible, named)
 
     def _state(self, row: TrialRow, now: float) -> State:
         """What the row and the clock say, checked."""

@@ -6,7 +6,7 @@ import threading
 import uuid
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from randomist.families.base import Family
     from randomist.learners.box.interval import Confirmation, Interval
     from randomist.learners.finite.certainty import Intervals
+    from randomist.simulation.rounds import Outcome
+    from randomist.simulation.run import Run
+    from randomist.tasks.base import Task
 
 LARGEST_BATCH = 1000
 T = TypeVar("T")
@@ -183,6 +186,42 @@ class Study:
         """The decision with the best estimated value, as the learner says it."""
         return self.look(lambda learner, _: learner.recommend())
 
+    def optimize(
+        self,
+        task: Callable[..., Any] | Task | str,
+        rounds: int = 100,
+        *,
+        jobs: int = 1,
+        timeout: float | None = None,
+        catch: tuple[type[Exception], ...] | None = None,
+        callbacks: Sequence[Callable[[Outcome], Any]] = (),
+        progress: Callable[[int], None] | None = None,
+        patience: int | None = None,
+        until: Literal["sure"] | None = None,
+        level: float | None = None,
+        confirm: int | None = None,
+    ) -> Run:
+        """Ask, call a function, tell, `rounds` times: a worker in one line. Gives the run of these rounds.
+
+        The function is called with `trial.parameters` by name, or with the mediator where these have no names. What it
+        returns is maximized; return minus the cost to minimize. All other arguments are those of `rd.optimize`: other
+        workers may be at work at the same time, and each call of a function that fails is a failed trial of the study.
+        """
+        from randomist.study.optimize import optimize
+
+        return optimize(
+            *(self, task, rounds),
+            jobs=jobs,
+            timeout=timeout,
+            catch=catch,
+            callbacks=callbacks,
+            progress=progress,
+            patience=patience,
+            until=until,
+            level=level,
+            confirm=confirm,
+        )
+
     # Decisions come and go.
 
     @property
@@ -259,7 +298,8 @@ class Study:
 
     def pending(self, worker: str | None = None) -> list[Trial]:
         """Asked and not answered, stale ones included: of all workers, or of one that goes on where it stopped."""
-        return [Trial(t.id, t.decision, t.mediator) for t in self.trials(("asked", "stale"), worker=worker)]
+        found = self.trials(("asked", "stale"), worker=worker)
+        return [Trial(t.id, t.decision, t.mediator, t.parameters) for t in found]
 
     def workers(self) -> list[WorkerRow]:
         """How many trials of each state every worker has, and when it was seen last."""

@@ -16,8 +16,8 @@ from randomist.errors import ParameterError, PayoffError, TaskError
 from randomist.tasks.base import Task
 
 if TYPE_CHECKING:
-    from randomist.parameters import Parameters
-    from randomist.spaces import Box, Finite, Space
+    from randomist.parameters import Meaning
+    from randomist.spaces import Box, Finite, Parameters, Space
 
 
 class FunctionTask(Task):
@@ -31,13 +31,12 @@ class FunctionTask(Task):
     payoff_range = (-math.inf, math.inf)
 
     def __init__(self, function: Callable[..., Any], space: Space) -> None:
-        from randomist.parameters import Parameters
         from randomist.spaces import Box
 
         self.function, self.space = function, space
         self.id = name_of(function)
-        self.named: Parameters | None = space if isinstance(space, Parameters) else None
         self.box: Box | None = space if isinstance(space, Box) else None
+        self.named: Meaning | None = None if self.box is None else self.box.meaning
         if self.named is not None:
             _check_arguments(function, self.named.names)
 
@@ -80,8 +79,7 @@ def function_space(
 ) -> Box | Finite:
     """Where a function is searched: given by name, by two corners, or as a space; in one of these ways."""
     from randomist.families import Gaussian
-    from randomist.parameters import SPREAD, Parameters
-    from randomist.spaces import Box
+    from randomist.spaces import SPREAD, Box, Parameters
 
     ways = (parameters is not None, low is not None or high is not None, space is not None)
     if sum(ways) != 1:

@@ -443,8 +443,9 @@ class Auto(BoxLearner):
 
 def _scaled_box(space: Any, low: Any, high: Any, dimension: Any) -> Box:
     """Points and scales to search, from a box, its two corners, or a number of dimensions."""
+    meaning = None
     if isinstance(space, Box):
-        low, high = space.corners
+        meaning, (low, high) = space.meaning, space.corners
         if space.family.shape == ():
             low, high = low[0], high[0]
     elif space is not None:
@@ -460,4 +461,4 @@ def _scaled_box(space: Any, low: Any, high: Any, dimension: Any) -> Box:
     low, high = np.broadcast_arrays(finite_array(low, "low"), finite_array(high, "high"))
     if not (low < high).all():
         raise ParameterError(f"low must be below high in every dimension, got low={low} and high={high}")
-    return Box(LocationScale(high - low), np.append(low, 0.0), np.append(high, LARGEST))
+    return Box(LocationScale(high - low), np.append(low, 0.0), np.append(high, LARGEST), meaning)

@@ -40,7 +40,9 @@ function element(tag, text, attributes = {}) {
 }
 const short = (x) => x === null || x === undefined ? "–" : Math.abs(x) >= 1e5 || (x !== 0 && Math.abs(x) < 1e-3)
   ? x.toExponential(2) : Number(x.toPrecision(4)).toLocaleString("en");
-const point = (x) => Array.isArray(x) ? "(" + x.map(short).join(", ") + ")" : Number.isInteger(x) ? String(x) : short(x);
+const value = (x) => typeof x === "number" ? (Number.isInteger(x) ? String(x) : short(x)) : String(x);
+const point = (x) => x !== null && typeof x === "object" && !Array.isArray(x) ? Object.entries(x).map(([name, of]) => name + " = " + value(of)).join(", ")
+  : Array.isArray(x) ? "(" + x.map(short).join(", ") + ")" : Number.isInteger(x) ? String(x) : short(x);
 function ago(seconds) {
   const s = Math.max(0, Math.round(seconds));
   return s < 60 ? s + " s" : s < 3600 ? Math.round(s / 60) + " min" : s < 172800 ? Math.round(s / 3600) + " h" : Math.round(s / 86400) + " d";
@@ -113,9 +115,9 @@ function draw() {
   const shown = data.study, counts = data.counts, tint = colours();
   document.title = shown.name + " · randomist";
   byId("title").textContent = shown.name;
-  const space = shown.space.kind === "Box" ? "a box from " + point(shown.space.low) + " to " + point(shown.space.high)
+  const space = shown.space.parameters ? shown.space.parameters.join(", ") : shown.space.kind === "Box" ? "a box from " + point(shown.space.low) + " to " + point(shown.space.high)
     : shown.space.size + " decisions";
-  byId("about").textContent = shown.learner + " on " + space + " (" + shown.space.family + "), since "
+  byId("about").textContent = shown.learner + " on " + space + (shown.space.parameters ? "" : " (" + shown.space.family + ")") + ", since "
     + new Date(shown.created_at * 1000).toLocaleString();
   const figures = { asked: counts.asked, told: counts.told, failed: counts.failed, pending: counts.pending, stale: counts.stale,
     average: data.payoffs.average.length ? short(data.payoffs.average.at(-1)) : "–",
@@ -177,11 +179,11 @@ function bars(id, title, hint, x, y, names, colour, xaxis, label, range) {
 function box(b, tint) {
   const through = "through " + point(b.centre.length === 1 ? b.centre[0] : b.centre);
   b.lines.forEach((line, k) => {
-    const axis = { title: { text: b.dimension > 1 ? "dimension " + k : "decision" } };
-    const name = b.dimension > 1 ? ", dimension " + k : "";
+    const axis = { title: { text: b.names[k] }, ...(b.log[k] ? { type: "log" } : {}) };
+    const name = b.dimension > 1 ? ", " + b.names[k] : "";
     const width = line.width.map((w) => w === null ? 1e9 : w);
     const up = line.value.map((v, i) => v === null ? null : v + width[i]), down = line.value.map((v, i) => v === null ? null : v - width[i]);
-    chart(panel("estimates-" + k, "Estimates with intervals" + name, "A slice " + through + "; band: ± width.", "Estimated value along dimension " + k), [
+    chart(panel("estimates-" + k, "Estimates with intervals" + name, "A slice " + through + "; band: ± width.", "Estimated value along " + b.names[k]), [
       { x: line.x, y: up, mode: "lines", line: { width: 0 }, hoverinfo: "skip" },
       { x: line.x, y: down, mode: "lines", line: { width: 0 }, fill: "tonexty", fillcolor: tint.band, hoverinfo: "skip" },
       { x: line.x, y: line.value, mode: "lines", line: { width: 2.5, color: tint.a }, hovertemplate: "%{x:.4~g}<br>value %{y:.5~g}<extra></extra>" },
@@ -189,29 +191,29 @@ function box(b, tint) {
   });
   if (b.plane) {
     const [i, j] = b.plane.dimensions;
-    const heat = panel("plane", "Estimates over dimensions " + i + " and " + j, "A slice " + through + ".", "Estimated value over two dimensions");
+    const heat = panel("plane", "Estimates over " + b.names[i] + " and " + b.names[j], "A slice " + through + ".", "Estimated value over two dimensions");
     chart(heat, [{ type: "heatmap", x: b.plane.x, y: b.plane.y, z: b.plane.value, colorscale: "Viridis", colorbar: { thickness: 10, outlinewidth: 0 },
       hovertemplate: "(%{x:.4~g}, %{y:.4~g})<br>value %{z:.5~g}<extra></extra>" },
       { x: [b.centre[i]], y: [b.centre[j]], mode: "markers", marker: { symbol: "x", size: 10, color: "#ffffff", line: { color: "#000000", width: 1 } }, hovertemplate: "best<extra></extra>" }],
-      { xaxis: { title: { text: "dimension " + i } }, yaxis: { title: { text: "dimension " + j } } });
-    if (b.dimension > 2 && !exported) planes(heat, b.dimension);
+      { xaxis: { title: { text: b.names[i] }, ...(b.log[i] ? { type: "log" } : {}) }, yaxis: { title: { text: b.names[j] }, ...(b.log[j] ? { type: "log" } : {}) } });
+    if (b.dimension > 2 && !exported) planes(heat, b.names);
   }
-  const lines = (key) => b.lines.map((line, k) => ({ x: line.x, y: line[key], mode: "lines", name: "dimension " + k, line: { width: 2 } }));
+  const lines = (key) => b.lines.map((line, k) => ({ x: line.x, y: line[key], mode: "lines", name: b.names[k], line: { width: 2 } }));
   const many = { showlegend: b.dimension > 1, legend: { orientation: "h", y: 1.15 } };
-  const wide = (k) => (data.study.space.high[k] ?? data.study.space.high) - (data.study.space.low[k] ?? data.study.space.low);
-  const unit = (traces) => b.dimension < 2 ? traces : traces.map((t, k) => ({ ...t, x: t.x.map((x) => (x - (data.study.space.low[k] ?? data.study.space.low)) / wide(k)) }));
+  // evenly from low to high, whatever the units are
+  const unit = (traces, half = 0) => b.dimension < 2 ? traces : traces.map((t) => ({ ...t, x: t.x.map((_, i) => (i + half) / (t.x.length - 1 + 2 * half)) }));
   const xaxis = { title: { text: b.dimension > 1 ? "from low to high" : "decision" } };
   chart(panel("effective", "Effective samples", "How many runs of a decision the whole history is worth, along slices " + through + ".", "Effective samples along slices"),
     unit(lines("effective_samples")), { ...many, xaxis, yaxis: { title: { text: "effective samples" }, rangemode: "tozero" } });
   chart(panel("plays", "How often decisions were played", "Played decisions, in thirty bins of every dimension.", "How often decisions were played"),
-    unit(b.played.map((h, k) => ({ x: h.x, y: h.plays, mode: "lines", line: { shape: "hvh", width: 2 }, name: "dimension " + k }))), { ...many, xaxis, yaxis: { title: { text: "plays" }, rangemode: "tozero" } });
+    unit(b.played.map((h, k) => ({ x: h.x, y: h.plays, mode: "lines", line: { shape: "hvh", width: 2 }, name: b.names[k] })), 0.5), { ...many, xaxis, yaxis: { title: { text: "plays" }, rangemode: "tozero" } });
   chart(panel("missing", "Missing mass", "The part of a decision's distribution that the history does not see, or that truncation cuts.", "Missing mass along slices"),
     unit(lines("missing")), { ...many, xaxis, yaxis: { title: { text: "missing mass" }, range: [0, 1.02] } });
 }
-function planes(heat, dimension) {  // which two dimensions to look at
+function planes(heat, names) {  // which two to look at
   if (byId("choose-plane")) return;
-  const select = element("select", null, { id: "choose-plane" }), label = element("label", "Dimensions ", { class: "hint" });
-  for (let i = 0; i < dimension; i++) for (let j = i + 1; j < dimension; j++) select.append(element("option", i + " and " + j, { value: i + "," + j }));
+  const select = element("select", null, { id: "choose-plane" }), label = element("label", "Over ", { class: "hint" });
+  for (let i = 0; i < names.length; i++) for (let j = i + 1; j < names.length; j++) select.append(element("option", names[i] + " and " + names[j], { value: i + "," + j }));
   select.addEventListener("change", () => { plane = select.value; refresh(); });
   label.append(select);
   heat.before(label);

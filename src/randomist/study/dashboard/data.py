@@ -15,7 +15,8 @@ from randomist.histories.estimates import Estimates
 from randomist.learners.base import Learner
 from randomist.learners.box.base import FixedStdLearner
 from randomist.learners.finite.base import FiniteLearner
-from randomist.spaces import Box, Finite
+from randomist.parameters import Choice, Integer, Real
+from randomist.spaces import Box, Finite, Space
 from randomist.study.records import Counters
 from randomist.study.study import Study
 
@@ -60,7 +61,7 @@ def snapshot(study: Study, dimensions: tuple[int, int] = (0, 1)) -> dict[str, An
             "stale": stale,
             "clipped": seen.clipped,
         },
-        "best": for_json(seen.best),
+        "best": _shown(study.space, seen.best),
         "payoffs": _payoffs(seen.payoffs),
         "pending": [
             {"id": t.id, "state": t.state, "worker": t.worker, "decision": for_json(t.decision), "asked_at": t.asked_at,
@@ -140,7 +141,11 @@ def _box(learner: Any, best: Any, dimensions: tuple[int, int]) -> dict[str, Any]
     decisions = learner.record.decisions.reshape(learner.told, box.low.size)
     played = [_histogram(decisions[:, k], low[k], high[k]) for k in range(d)]
     slices: dict[str, Any] = {"dimension": d, "centre": _numbers(centre), "lines": lines, "played": played}
-    slices["plane"] = None
+    axes = _axes(box)
+    slices |= {"plane": None, "names": [axis.name for axis in axes], "log": [axis.log for axis in axes]}
+    slices["centre"] = [axis.units([c])[0] for axis, c in zip(axes, slices["centre"], strict=True)]
+    for axis, line in zip(axes, lines, strict=True):
+        line["x"] = axis.units(line["x"])
     if d > 1:
         i, j = dimensions if max(dimensions) < d and len(set(dimensions)) == 2 else (0, 1)
         m = int(np.clip(math.sqrt(budget), 8, 31))
@@ -148,10 +153,46 @@ def _box(learner: Any, best: Any, dimensions: tuple[int, int]) -> dict[str, Any]
         x, y = np.linspace(low[i], high[i], m), np.linspace(low[j], high[j], m)
         points[:, i], points[:, j] = np.tile(x, m), np.repeat(y, m)
         panel = _panel(learner.estimate(points), np.arange(m * m))
-        slices["plane"] = {"dimensions": [i, j], "x": _numbers(x), "y": _numbers(y)} | {
-            name: _rows(panel[name], m) for name in ("value", "effective_samples", "missing")
-        }
+        shown = {"x": axes[i].units(_numbers(x)), "y": axes[j].units(_numbers(y))}
+        slices["plane"] = (
+            {"dimensions": [i, j]}
+            | shown
+            | {name: _rows(panel[name], m) for name in ("value", "effective_samples", "missing")}
+        )
     return {"box": slices}
+
+
+class Axis(NamedTuple):
+    """A coordinate of a box as users see it."""
+
+    name: str
+    log: bool
+    parameter: Real | Integer | None  # None where the coordinate is its own unit
+
+    def units(self, values: list[float | None]) -> list[float | None]:
+        if self.parameter is None:
+            return values
+        return [None if value is None else float(self.parameter.value(np.array([value]))) for value in values]
+
+
+def _axes(box: Box) -> list[Axis]:
+    """A choice among more than two has a coordinate for each of them."""
+    if box.meaning is None:
+        return [Axis(f"dimension {k}" if box.dimension > 1 else "decision", False, None) for k in range(box.dimension)]
+    axes = []
+    for name, parameter in box.meaning.parameters.items():
+        if isinstance(parameter, Choice):
+            options = [""] if parameter.size == 1 else [f" = {option}" for option in parameter.options]
+            axes += [Axis(name + option, False, None) for option in options]
+        else:
+            axes.append(Axis(name, parameter.log, parameter))
+    return axes
+
+
+def _shown(space: Space, best: Any) -> Any:
+    """What is recommended: parameters by name, where they have some."""
+    named = best is not None and isinstance(space, Box) and space.meaning is not None
+    return space.named(best) if named and isinstance(space, Box) else for_json(best)
 
 
 def _panel(estimates: Estimates, order: NDArray[np.intp]) -> dict[str, Any]:
@@ -187,7 +228,9 @@ def _space(study: Study) -> dict[str, Any]:
     space = study.space
     family = type(space.family).__name__
     if isinstance(space, Box):
-        return {"kind": "Box", "family": family, "low": for_json(space.low), "high": for_json(space.high)}
+        written = None if space.meaning is None else [f"{k}: {v}" for k, v in space.meaning.describe().items()]
+        ends = {"low": for_json(space.low), "high": for_json(space.high)}
+        return {"kind": "Box", "family": family, "parameters": written} | ends
     return {"kind": "Finite", "family": family, "size": space.size}
 
 

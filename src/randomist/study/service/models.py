@@ -18,6 +18,8 @@ Worker = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[ -~]*$")]
 SAME = "Asking again with the same ticket gives the same trials: a lost answer can be repeated."
 Ticket = Annotated[str, Field(pattern=TICKET, description=SAME)]
 Point = int | float | list[float]
+Values = dict[str, str | bool | int | float | None]
+VALUES = "What the mediator stands for, where parameters have names."
 Number = Annotated[float, Field(allow_inf_nan=False)]
 MOST_DECISIONS = 1000
 
@@ -114,6 +116,7 @@ class AskedTrial(Model):
     id: int = Field(examples=[12])
     decision: Point = Field(examples=[1])
     mediator: Point = Field(examples=[0.73])
+    parameters: Values | None = Field(default=None, examples=[None], description=VALUES)
 
 
 class Asked(Model):
@@ -161,6 +164,7 @@ class TrialInfo(Model):
     feasible: bool | None = Field(
         examples=[True], description="False: failed, for it broke a constraint; null where that was not said."
     )
+    parameters: Values | None = Field(default=None, examples=[None], description=VALUES)
 
 
 class Trials(Model):

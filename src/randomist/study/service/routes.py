@@ -265,8 +265,7 @@ def _decisions(study: Study) -> list[dict[str, Any]]:
 
 
 def _asked(trials: Sequence[Trial]) -> dict[str, Any]:
-    shown = [{"id": t.id, "decision": for_json(t.decision), "mediator": for_json(t.mediator)} for t in trials]
-    return {"trials": shown}
+    return {"trials": [{key: for_json(value) for key, value in trial._asdict().items()} for trial in trials]}
 
 
 def _interval(found: Interval) -> dict[str, Any]:
