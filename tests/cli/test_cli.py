@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -49,6 +50,65 @@ def test_compare_prints_a_table_and_draws_a_figure(tmp_path):
     assert "RANDOMIST a=1.1" in done.stdout
     assert "±" in done.stdout
     assert (tmp_path / "new" / "f.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_tables_for_papers_and_spreadsheets(tmp_path):
+    def table(format_):
+        done = call("compare", "illustrative", "--learner", "ucb1", "--learner", "realist", "--rounds", 60,
+                    "--seeds", 3, "--figure", tmp_path / "f.png", "--format", format_)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip().splitlines()
+
+    rows = list(csv.DictReader(table("csv")))
+    assert [row["learner"] for row in rows] == ["UCB1", "REALIST"]
+    means = [float(row["mean"]) for row in rows]
+    assert means[1] < means[0]
+    cells = [f"{mean:,.1f} ± {float(row['half_width_95']):,.1f}" for mean, row in zip(means, rows, strict=True)]
+    assert table("markdown")[2:] == [f"| UCB1 | {cells[0]} |", f"| REALIST | **{cells[1]}** |"]
+    latex = "\n".join(table("latex"))
+    assert latex.startswith("\\begin{tabular}{lr}")
+    assert f"REALIST & $\\mathbf{{{cells[1].replace('±', chr(92) + 'pm')}}}$ \\\\" in latex
+
+
+PLANT = """
+def simulate(kp, taps, mode="a"):
+    if taps == 3:
+        raise ValueError("three taps oscillate")
+    return -abs(kp - 2) - 0.1 * abs(taps - 5) + (mode == "b")
+
+def cost(kp):
+    return (kp - 2) ** 2
+"""
+KP, TAPS = ("--parameter", "kp=0.1..100:log"), ("--parameter", "taps=1..12:int")
+
+
+def test_a_function_is_tuned(tmp_path):
+    (tmp_path / "plant.py").write_text(PLANT)
+    mode = ("--parameter", "mode=a,b")
+    done = call("tune", "plant:simulate", *KP, *TAPS, *mode, "--rounds", 40, "--confirm", 3, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["best"]["mode"] == "b"
+    assert abs(found["best"]["kp"] - 2) < 1
+    assert found["best_payoff"]["basis"] == "asymptotic"
+    assert found["rounds"] + found["failed"] == 43
+    twice = [call("tune", "plant.py:cost", *KP, "--minimize", "--rounds", n, "--save", "run.json", cwd=tmp_path)
+             for n in (8, 12)]  # fmt: skip
+    assert [done.returncode for done in twice] == [0, 0]
+    assert "Auto on cost, 12 rounds" in twice[1].stdout
+    assert "smallest payoff" in twice[1].stdout
+    assert len((tmp_path / "run.json").read_text().splitlines()) == 1 + 2 * 12
+
+
+def test_doctor_says_what_works():
+    done = call("doctor", "--json")
+    assert done.returncode == 0, done.stdout
+    found = json.loads(done.stdout)
+    assert found["checks"]["a search in a box"]["works"]
+    core = next(part for part in found["parts"] if part["name"] == "core")
+    assert set(core["there"]) == {"numpy", "scipy", "numba", "gymnasium"}
+    assert not core["missing"]
+    assert "works" in call("doctor").stdout
 
 
 def test_demo_draws_both_figures(tmp_path):
@@ -157,7 +217,18 @@ def test_help_helps():
         (["run", "illustrative", "--set", "perturbation_scale"], "key=value"),
         (["run", "illustrative", "--set", "confidence=0.5"], "confidence must be a number > 1"),
         (["run", "illustrative", "--set", "nonsense=1"], "nonsense"),
+        (["run", "illustrative", "--rouds", "5"], "did you mean --rounds?"),
         (["compare", "illustrative", "--figure", "f.bmp"], ".png, .pdf or .svg"),
+        (["tune", "json:dumps", "--parameter", "obj"], "NAME=LOW..HIGH"),
+        (["tune", "json:dumps", "--parameter", "obj=1..x"], "'obj=1..x'"),
+        (["tune", "json:dumps", "--parameter", "obj=1..2:lag"], ":log and :int"),
+        (["tune", "json:dumps", "--parameter", "obj=0..2:log"], "above 0"),
+        (["tune", "json:dumps", "--parameter", "obj=a"], "at least two options"),
+        (["tune", "json:dumps", "--parameter", "gain=1..2"], "no parameter is called obj"),
+        (["tune", "json", "--parameter", "obj=1..2"], "module:function"),
+        (["tune", "json:nothing", "--parameter", "obj=1..2"], "cannot be imported"),
+        (["tune", "json:__doc__", "--parameter", "obj=1..2"], "cannot be called"),
+        (["tune", "json:dumps", "--parameter", "obj=1..2", "--figure", "f.bmp"], ".png, .pdf, .svg or .html"),
         (["compare", "illustrative", "--rounds", "5", "--seeds", "1", "--figure", "/proc/nowhere/f.png"], "nowhere"),
     ],
 )

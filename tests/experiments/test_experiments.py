@@ -311,9 +311,10 @@ def test_reproduce_quickly_writes_everything(tmp_path):
     done = call("reproduce", "lqg", "--quick", "--out", tmp_path, "--jobs", 2)
     assert done.returncode == 0, done.stderr
     assert "What the paper claims" in done.stdout
+    assert "These are quick runs" in done.stdout
     written = json.loads((tmp_path / "claims.json").read_text())
     assert [claim["number"] for claim in written["claims"]] == [4]
-    assert (tmp_path / "report.html").stat().st_size > 1000
+    assert "These are quick runs" in (tmp_path / "report.html").read_text()
     assert (tmp_path / "figures" / "figure-3-lqg.pdf").read_bytes().startswith(b"%PDF")
     assert call("plot", tmp_path).returncode == 0
     assert call("report", tmp_path).returncode == 0

@@ -60,7 +60,9 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 
 @contextmanager
 def progress(total: int, unit: str) -> Iterator[Callable[..., None]]:
-    """A progress bar on stderr, silent where that is not a terminal; yields a function that advances it, by one."""
+    """A progress bar on stderr, silent where that is not a terminal; yields a function that advances it, by one, and
+    says `words` behind it.
+    """
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -77,7 +79,8 @@ def progress(total: int, unit: str) -> Iterator[Callable[..., None]]:
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
+        TextColumn("{task.description}"),
     )
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         job = bar.add_task("", total=total)
-        yield lambda by=1: bar.advance(job, by)
+        yield lambda by=1, words="": bar.update(job, advance=by, description=words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,14 @@ import typer
 from randomist.cli.app import Jobs, app, out, progress
 from randomist.cli.options import OPEN, AsJson, Rounds, Seeds, TaskId, task_of, title_of
 from randomist.errors import ParameterError
-from randomist.experiments.contenders import BOX_CONTENDERS, PAPER_CONTENDERS, Contender
+from randomist.experiments.contenders import BOX_CONTENDERS, FINITE_CONTENDERS, Contender
+
+
+class Format(StrEnum):
+    TERMINAL = "terminal"
+    MARKDOWN = "markdown"
+    LATEX = "latex"
+    CSV = "csv"
 
 
 @app.command(context_settings=OPEN)
@@ -21,7 +29,7 @@ def compare(
     learner: Annotated[
         list[str] | None,
         typer.Option(
-            help="A learner, repeatable: `optimist`, `randomist:perturbation_scale=8.1`. Default: the paper's."
+            help="A learner, repeatable: `optimist`, `randomist:perturbation_scale=8.1`. Default: ours and the paper's."
         ),
     ] = None,
     rounds: Rounds = 1000,
@@ -30,6 +38,7 @@ def compare(
     figure: Annotated[Path, typer.Option(help="Where the figure goes; the ending chooses the format.")] = Path(
         "out/compare.png"
     ),
+    format_: Annotated[Format, typer.Option("--format", help="How to print the table.")] = Format.TERMINAL,
     as_json: AsJson = False,
 ) -> None:
     """Run several learners on a task: a table with 95% intervals, and a figure.
@@ -38,13 +47,13 @@ def compare(
     """
     from randomist.experiments.comparison import compare as run_comparison
     from randomist.experiments.figures import Panel, curves_figure
-    from randomist.experiments.tables import comparison_table
+    from randomist.experiments.tables import comparison_table, comparison_text
     from randomist.spaces import Box
 
     if figure.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise ParameterError(f"--figure must end in .png, .pdf or .svg, got {str(figure)!r}")
-    problem = task_of(task, context.args)
-    usual = BOX_CONTENDERS if isinstance(problem.space, Box) else PAPER_CONTENDERS
+    problem = task_of(task, context)
+    usual = BOX_CONTENDERS if isinstance(problem.space, Box) else FINITE_CONTENDERS
     contenders = [Contender.parse(text) for text in learner] if learner else list(usual)
     with progress(len(contenders) * seeds, "runs") as advance:
         comparisons = run_comparison(
@@ -62,6 +71,9 @@ def compare(
             c.title: dict(zip(("mean", "half_width_95"), comparisons[0].final(c), strict=True)) for c in contenders
         }
         print(json.dumps({"task": task, "rounds": rounds, "seeds": seeds, "measure": measure, "learners": finals}))
+        return
+    if format_ is not Format.TERMINAL:
+        print(comparison_text(comparisons, format_.value))
         return
     out.print(comparison_table(comparisons, f"{measure} after {rounds} rounds, {seeds} runs, 95% intervals (* best)"))
     out.print(f"figure: {figure}")

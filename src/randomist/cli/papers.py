@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from randomist.cli.app import Jobs, app, err, out, progress
-from randomist.experiments.paper import PARTS
+from randomist.experiments.paper import PARTS, QUICK
 
 if TYPE_CHECKING:  # plotly, polars and matplotlib are loaded by the commands that need them
     from rich.table import Table
@@ -54,6 +54,8 @@ def reproduce_paper(
             progress=lambda _: advance(),
         )
     out.print(claims_table(came_out.claims))
+    if quick:
+        out.print(f"[yellow]{QUICK}[/]", soft_wrap=True)
     out.print(f"report: {came_out.report}")
     out.print(f"figures: {folder / 'figures'}")
     _end(came_out.failures)

@@ -56,7 +56,7 @@ def run(
     from randomist.spaces import Finite
     from randomist.tasks import ControlTask
 
-    problem = task_of(task, context.args)
+    problem = task_of(task, context)
     if save is not None and not isinstance(problem, ControlTask):
         raise ParameterError(f"--save writes a policy; the mediators of {task!r} are not the parameters of one")
     learner = learner or default_learner(problem)

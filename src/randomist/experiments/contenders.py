@@ -45,12 +45,16 @@ def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
         if not separator or not key.strip().replace("-", "_").isidentifier():
             raise ParameterError(f"a setting is written key=value, got {pair!r}")
         name = key.strip().replace("-", "_")
-        try:
-            value = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            value = text
-        settings[f"{name}_" if keyword.iskeyword(name) else name] = value
+        settings[f"{name}_" if keyword.iskeyword(name) else name] = literal(text)
     return settings
+
+
+def literal(text: str) -> Any:
+    """What Python reads in a text; the text itself where that is nothing."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
 
 
 PAPER_CONTENDERS = (
@@ -63,7 +67,10 @@ PAPER_CONTENDERS = (
     Contender("thompson"),
 )
 
+FINITE_CONTENDERS = (Contender("realist"), *PAPER_CONTENDERS)  # the default first, then the paper's
+
 BOX_CONTENDERS = (
+    Contender("auto"),
     Contender("mcmc-randomist", {"density": "one-step"}),
     Contender("grid-optimist", {"kappa": 4.0}),
     Contender("pgpe"),

@@ -92,9 +92,9 @@ def chains_figure(chains: Chains, paths: Sequence[Path]) -> None:
         figure, axes = plt.subplots(2, len(chains.early), figsize=(7.2, 3.0), sharex=True, sharey=True)
         for row, (rounds, drawn) in enumerate(((chains.early_rounds, chains.early), (chains.late_rounds, chains.late))):
             for axis, done, path in zip(axes[row], rounds, drawn, strict=True):
-                axis.plot(path[:, 0], path[:, 1], color="#0072B2", marker=".", markersize=3, linewidth=0.9)
-                axis.plot(*path[0, :2], marker="o", color="#000000", fillstyle="none", markersize=5)
-                axis.plot(*path[-1, :2], marker="o", color="#D55E00", markersize=4)
+                (steps,) = axis.plot(path[:, 0], path[:, 1], color="#0072B2", marker=".", markersize=3, linewidth=0.9)
+                (start,) = axis.plot(*path[0, :2], "o", color="#000000", fillstyle="none", markersize=5)
+                (played,) = axis.plot(*path[-1, :2], "o", color="#D55E00", markersize=4)
                 axis.set_title(f"round {done}")
                 axis.set_xlim(chains.low[0], chains.high[0])
                 axis.set_ylim(chains.low[1], chains.high[1])
@@ -102,7 +102,8 @@ def chains_figure(chains: Chains, paths: Sequence[Path]) -> None:
             axis.set_xlabel("ξ₁")
         for axis in axes[:, 0]:
             axis.set_ylabel("ξ₂")
-        figure.tight_layout()
+        figure.legend([steps, start, played], ["the chain", "its start", "what is played"], loc="lower center", ncols=3)
+        figure.tight_layout(rect=(0, 0.07, 1, 1))
         _save(figure, paths)
 
 
@@ -139,9 +140,8 @@ def _panel(axis: Any, panel: Panel) -> None:
         gap = max(1, len(shown) // 6)
         kind = look(contender)
         axis.plot(rounds[shown], mean[shown], label=contender.title, markevery=(i * gap // 8, gap), **kind)
-        axis.fill_between(
-            rounds[shown], (mean - half)[shown], (mean + half)[shown], color=kind["color"], alpha=0.18, linewidth=0
-        )
+        low, high = np.clip([mean - half, mean + half], *_possible(panel))
+        axis.fill_between(rounds[shown], low[shown], high[shown], color=kind["color"], alpha=0.18, linewidth=0)
     axis.set_xlim(0, rounds[-1])
     if panel.measure == "regret":
         axis.set_yscale("symlog", linthresh=10, linscale=0.6)
@@ -149,12 +149,18 @@ def _panel(axis: Any, panel: Panel) -> None:
             _bound(axis, panel.task, panel.task.space, rounds)
 
 
+def _possible(panel: Panel) -> tuple[float, float]:
+    """What a mean over runs can be: no regret below zero, no payoff outside of its range, or of what was seen."""
+    if panel.measure == "regret":
+        return 0.0, math.inf
+    seen = [float(end) for curves in panel.curves.values() for end in (curves.min(), curves.max())]
+    low, high = (-math.inf, math.inf) if panel.task is None else panel.task.payoff_range
+    return low if math.isfinite(low) else min(seen), high if math.isfinite(high) else max(seen)
+
+
 def _bound(axis: Any, task: Task, space: Finite, rounds: np.ndarray) -> None:
-    """Theorem 4's bound on OPTIMIST: drawn where it says something, else put in words."""
+    """Theorem 4's bound on OPTIMIST, where it is below what is certain anyway; elsewhere it would be off the chart."""
     gaps = theory.optimality_gaps(task.expected_payoff(), task.payoff_range)
     bound = theory.optimist_upper_bound(gaps, space.family.log_renyi(None, None), rounds)
     if bound.binds[-1]:
         axis.plot(rounds, bound.tightest, color="#D55E00", linewidth=0.8, linestyle=":", label="Theorem 4 (OPTIMIST)")
-    else:
-        note = f"off the chart: Theorem 4 allows OPTIMIST {bound.tightest[-1]:,.0f}"
-        axis.text(0.02, 0.985, note, transform=axis.transAxes, va="top", fontsize=6, color="#555555")

@@ -17,6 +17,11 @@ CARTPOLE_MCMC_PAPER_BIAS = Contender(
 STEP_SIZES = (1.0, 10.0, 100.0)  # of payoffs mapped to [0, 1]; 0.01 to 1 of returns in the hundreds
 PGPES = tuple(Contender("pgpe", {"step_size": step}) for step in STEP_SIZES)
 
+QUICK = (
+    "These are quick runs, shorter and fewer than the paper's: some claims are about long runs and do not hold here. "
+    "The verdicts that count are those of the whole ones, `randomist reproduce all`."
+)
+
 
 def illustrative(quick: bool = False) -> Experiment:
     """Figure 2: regret on the four illustrative problems."""

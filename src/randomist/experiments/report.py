@@ -15,7 +15,7 @@ from randomist._types import Array
 from randomist.experiments.claims import Check, Claim, Verdict
 from randomist.experiments.comparison import mean_interval
 from randomist.experiments.contenders import Contender
-from randomist.experiments.paper import EXPERIMENTS
+from randomist.experiments.paper import EXPERIMENTS, QUICK
 from randomist.experiments.report_page import (
     Look,
     Page,
@@ -54,7 +54,8 @@ def write_report(
     verdicts = dict.fromkeys(get_args(Verdict), 0) | Counter(claim.verdict for claim in claims)
     state = {"claims": [claim.state() for claim in claims], "verdicts": verdicts}
     if claims:
-        _claims(page, claims, verdicts)
+        quick = any(_command(store, out).endswith("--quick") for store in stores)
+        _claims(page, claims, verdicts, QUICK if quick else "")
     for store in stores:
         _experiment(page, store, out)
     if chains is not None:
@@ -68,7 +69,7 @@ def write_report(
     return report, record
 
 
-def _claims(page: Page, claims: Sequence[Claim], verdicts: dict[str, int]) -> None:
+def _claims(page: Page, claims: Sequence[Claim], verdicts: dict[str, int], note: str) -> None:
     """Every claim with its verdict; the checks behind it open on request."""
     rows = [
         f"<tr><td>{claim.number}</td><td><details><summary>{text(claim.text)}"
@@ -82,7 +83,7 @@ def _claims(page: Page, claims: Sequence[Claim], verdicts: dict[str, int]) -> No
         "What the paper claims",
         f"<p>Of {len(claims)} claims, {', '.join(f'{n} {word}' for word, n in verdicts.items())}. A claim held if all "
         "of its checks did, and did not hold if any check did not. The same verdicts are in <code>claims.json</code>."
-        "</p>",
+        f"</p>{f'<p><strong>{text(note)}</strong></p>' if note else ''}",
         '<div class="scroll claims" tabindex="0" role="region" aria-label="Claims and verdicts"><table><thead><tr>'
         '<th scope="col"><span aria-label="number">#</span></th><th scope="col">Claim</th>'
         '<th scope="col">Verdict</th></tr></thead><tbody>',
