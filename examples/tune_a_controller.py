@@ -1,7 +1,7 @@
-"""Tune a controller with ask and tell: two gains of Mountain Car, anywhere in a box, one episode a round.
+"""Tune a controller in one call: two gains of Mountain Car, anywhere in a box, one episode a round.
 
-The payoff of an episode is its return. Every fifty rounds a line shows the mean return of the rounds so far and the
-recommended gains. In the end these are played in fresh episodes, saved, and filmed where Gymnasium can draw the car
+The payoff of an episode is its return. `Auto` is the default learner; twenty episodes after the search say what to
+expect of the gains that it recommends. These are saved, and filmed where Gymnasium can draw the car
 (`pip install -e '.[run,render]'`).
 
     python examples/tune_a_controller.py
@@ -18,23 +18,21 @@ import randomist as rd
 ROUNDS, FOLDER = 200, Path("out")
 
 
+def show(outcome: rd.simulation.Outcome) -> None:
+    if outcome.round % 50 == 0:
+        print(f"round {outcome.round:3d}: gains {np.round(outcome.trial.mediator, 2)} returned {outcome.payoff:.1f}")
+
+
 def main() -> None:
     task = rd.task("mountain-car")
-    learner = rd.make("mcmc-randomist", task, seed=0)  # with the box, the payoff range and the first gains of the task
-    rng = np.random.default_rng(0)
-    print("round  mean return  recommended gains")
-    for done in range(1, ROUNDS + 1):
-        trial = learner.ask()
-        learner.tell(trial, task.payoff([trial.mediator], rng)[0])
-        if done % 50 == 0:
-            print(f"{done:5d}  {learner.record.payoffs.mean():11.1f}  {learner.recommend().round(2)}")
-
-    gains = learner.recommend()
-    print(f"\nmean return of 1,000 episodes with these gains: {task.payoff(np.tile(gains, (1000, 1)), rng).mean():.1f}")
+    run = rd.optimize(task, rounds=ROUNDS, confirm=20, seed=0, callbacks=[show])
+    print(run.summary())
+    fresh = task.payoff(np.tile(run.best, (1000, 1)), np.random.default_rng(1))
+    print(f"\nmean return of 1,000 more episodes with these gains: {fresh.mean():.1f}")
 
     FOLDER.mkdir(exist_ok=True)
     saved, film = FOLDER / "controller.json", FOLDER / "controller.gif"
-    rd.save_policy(saved, task.policy, gains, task="mountain-car")
+    rd.save_policy(saved, task.policy, run.best, task="mountain-car")
     print(f"policy: {saved}")
     try:
         episode = rd.rollout(task, rd.load_policy(saved), seed=0, render=film)

@@ -83,6 +83,17 @@ class Model:
         return chances("new", inputs)[:, [2, 0, 1]]
 
 
+def test_a_policy_that_does_the_same_in_every_row():
+    fixed = {"tie": 0.5, "cap": np.float64(0.3), "hat": 0.2}
+    by_name = rd.Log.from_table(raw(), payoff="reward", action="item", propensity="pscore", policies={"new": fixed})
+    array = [fixed[item] for item in ITEMS]
+    other = rd.Log.from_table(raw(), payoff="reward", action="item", propensity="pscore", policies={"new": array})
+    assert_same(by_name, other)
+    with pytest.raises(errors.LogError, match="do not sum to 1"):
+        given = {"new": fixed | {"tie": 0.6}}
+        rd.Log.from_table(raw(), payoff="reward", action="item", propensity="pscore", policies=given)
+
+
 @pytest.mark.parametrize(
     "policy",
     [

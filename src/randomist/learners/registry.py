@@ -62,7 +62,7 @@ TABLE = {
     "randomist": Entry("finite.randomist:Randomist", "RANDOMIST", Look("#0072B2", "-", "o"), {
         "perturbation_scale=1.1": Look("#56B4E9", "-", "s"),
     }),
-    "realist": Entry("finite.realist:Realist", "REALIST"),
+    "realist": Entry("finite.realist:Realist", "REALIST", Look("#882255", "-", "*")),
     "identify": Entry("finite.identify:Identify", "IDENTIFY"),
     "safe": Entry("finite.safe:Safe", "SAFE"),
     "ucb1": Entry("finite.ucb1:UCB1", "UCB1", Look("#009E73", (0, (3, 1, 1, 1)), "D")),
@@ -84,7 +84,7 @@ TABLE = {
     "pois": Entry("box.pois:POIS", "PB-POIS", Look("#CC79A7", (0, (3, 1, 1, 1)), "*")),
     "grid-optimist": Entry("box.grid_optimist:GridOptimist", "OPTIMIST2", Look("#D55E00", "-", "^")),
     "prospector": Entry("box.prospector:Prospector", "PROSPECTOR"),
-    "auto": Entry("box.auto:Auto", "Auto"),
+    "auto": Entry("box.auto:Auto", "Auto", Look("#882255", "-", "*")),
 }
 # fmt: on
 

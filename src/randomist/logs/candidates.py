@@ -23,8 +23,8 @@ def probabilities(
     """What a policy does in every row, checked.  (n, A)
 
     A policy is a function of the context, a fitted classifier (its `predict_proba` and `classes_`), the name of a
-    column of actions, columns of probabilities (a list in the order of `actions`, or a mapping from actions), or an
-    array: of A probabilities, or of (n, A).
+    column of actions, columns of probabilities (a list in the order of `actions`, or a mapping from actions to columns
+    or to numbers), or an array: of A probabilities, or of (n, A).
     """
     if isinstance(policy, str):
         columns_of(frame, [policy])
@@ -33,10 +33,11 @@ def probabilities(
         missing = [action for action in policy if action not in actions]
         if missing:
             raise LogError(_unseen(name, missing[0], actions))
-        chosen = columns_of(frame, policy.values())
+        columns_of(frame, [of for of in policy.values() if not isinstance(of, int | float)])
         found = np.zeros((frame.height, len(actions)))
-        for action, column in zip(policy, chosen, strict=True):
-            found[:, list(actions).index(action)] = as_numbers(frame, column).to_numpy()
+        for action, of in policy.items():
+            always = isinstance(of, int | float)  # np.float64 is a float
+            found[:, list(actions).index(action)] = of if always else as_numbers(frame, of).to_numpy()
     elif isinstance(policy, list | tuple) and all(isinstance(column, str) for column in policy):
         columns = columns_of(frame, policy)
         if len(columns) != len(actions):

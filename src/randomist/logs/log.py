@@ -139,8 +139,8 @@ class Log:
         policies
             Candidates by name. Each is a function of the context that returns probabilities (n, actions), a fitted
             classifier, the name of a column of actions, columns of probabilities (a list in the order of `actions`, or
-            a mapping from actions to columns), an array of probabilities, a column `log_likelihood:...`, "uniform", or
-            "logged": what acted, the status quo.
+            a mapping from actions to columns, or to numbers), an array of probabilities, a column `log_likelihood:...`,
+            "uniform", or "logged": what acted, the status quo.
         logged_by
             The policy that acted, in the same ways, where it is known for all actions: its propensities follow, and
             bounds on weights and on distances between candidates.

@@ -116,7 +116,8 @@ class Run:
             lines.append(("clipped", f"{self.clipped} payoffs outside of their range"))
         if self.failures:
             first, reason = next(iter(self.failures.items()))
-            lines.append(("failed", f"{len(self.failures)} trials; the first, trial {first}: {_first_line(reason)}"))
+            many = f"{len(self.failures)} trials; the first, " if len(self.failures) > 1 else "1 trial; "
+            lines.append(("failed", f"{many}trial {first}: {_first_line(reason)}"))
         return lines + [("note", note) for note in self.notes]
 
     def _columns(self) -> dict[str, list[Any]]:
