@@ -89,8 +89,8 @@ def test_a_policy_that_does_the_same_in_every_row():
     array = [fixed[item] for item in ITEMS]
     other = rd.Log.from_table(raw(), payoff="reward", action="item", propensity="pscore", policies={"new": array})
     assert_same(by_name, other)
+    given = {"new": fixed | {"tie": 0.6}}
     with pytest.raises(errors.LogError, match="do not sum to 1"):
-        given = {"new": fixed | {"tie": 0.6}}
         rd.Log.from_table(raw(), payoff="reward", action="item", propensity="pscore", policies=given)
 
 

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 
-import numpy as np
 import pytest
 
 import randomist as rd

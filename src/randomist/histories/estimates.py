@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from randomist import _html
 from randomist._types import Array, Indices
+
+HEADS = ("decision", "value", "effective samples", "plays")  # of a table
 
 
 class Estimates(NamedTuple):
@@ -34,6 +38,14 @@ class Estimates(NamedTuple):
         for entry in scaled:
             entry.flags.writeable = False
         return scaled
+
+    def rows(self, names: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """What a table shows of each: name, value, effective samples, plays."""
+        columns = (self.value, self.effective_samples, self.plays)
+        return list(zip(names, *(column.tolist() for column in columns), strict=True))
+
+    def _repr_html_(self) -> str:
+        return _html.table(f"Estimates of {len(self.value)} decisions", self.rows(range(len(self.value))), HEADS)
 
     @classmethod
     def nothing(cls, count: int) -> Estimates:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, overload
 
 import numpy as np
 
+from randomist import _html
 from randomist._checks import flag, whole_number
 from randomist._json import frozen
 from randomist._types import Array
@@ -68,7 +69,7 @@ class Proposal(NamedTuple):
     asking: Asking
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Learner(ABC):
     """What all learners share: tickets, payoffs mapped to [0, 1], randomness from one seed, exact save and load.
 
@@ -102,6 +103,11 @@ class Learner(ABC):
 
     learns_range: ClassVar[bool] = False  # whether the range of payoffs is better learned than taken from the task
     Search: ClassVar[type | None] = None  # a frozen dataclass: where the learner's search is, replaced by each ask
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Learner.__repr__  # type: ignore[method-assign]  # not the one that @dataclass would make
 
     def __post_init__(self) -> None:
         self._check_settings()
@@ -250,6 +256,21 @@ class Learner(ABC):
     def told(self) -> int:
         """How many payoffs have been told; the next round is t = told + 1."""
         return len(self.record)
+
+    def __repr__(self) -> str:
+        return f"<{self._title()}>"
+
+    def _repr_html_(self) -> str:
+        settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "space"}
+        changed = [(name, repr(value)) for name, value in settings.items() if value is not None]
+        return _html.table(self._title(), changed)
+
+    def _title(self) -> str:
+        kind = type(self.space).__name__ if getattr(self.space, "meaning", None) is None else "Parameters"
+        size = self.space.size if isinstance(self.space, Finite) else self.space.dimension
+        what = "decisions" if isinstance(self.space, Finite) else "coordinates"
+        waiting = f", {len(self._pending):,} pending" if self._pending else ""
+        return f"{type(self).__name__} on a {kind} of {size} {what}: {self.told:,} told{waiting}"
 
     # Save and load.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from randomist import _html
 from randomist._types import Array
 from randomist.logs.pairs import Difference
 from randomist.logs.problems import Problem
@@ -117,6 +118,13 @@ class Evaluation:
             + (", which may have been chosen by looking at earlier payoffs" if self.adaptive else "; rows independent"),
         }[self.weights]
         return f"{self.rows:,} rows, payoffs in [{self.payoff_range[0]:g}, {self.payoff_range[1]:g}], {how}."
+
+    def _repr_html_(self) -> str:
+        columns = (self.self_normalised, self.low, self.high, self.effective_samples)
+        rows = list(zip(self.candidates, *(column.tolist() for column in columns), strict=True))
+        heads = ("candidate", "estimate", "low", "high", "effective samples")
+        notes = (self.assumptions(), *map(str, self.warnings))
+        return _html.table(self.verdict(), rows, heads, notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, NaN and infinity as None: for JSON."""

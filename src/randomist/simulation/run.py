@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from randomist import _html
 from randomist._checks import choice
 from randomist._types import Array, Indices
 from randomist.errors import ParameterError
@@ -87,11 +87,7 @@ class Run:
         return f"<Run: {self._title()}{average}{failed}, best {_shown(self.best)}>"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(text)}</td></tr>'
-            for name, text in self._lines()
-        )
-        return f"<table><caption>{escape(self._title())}</caption><tbody>{rows}</tbody></table>"
+        return _html.table(self._title(), self._lines())
 
     def _title(self) -> str:
         return f"{self.learner} on {self.task}, {len(self.payoffs)} rounds, seed {self.seed}"

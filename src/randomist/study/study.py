@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from randomist import _html
 from randomist._checks import flag, whole_number
 from randomist._types import Indices
 from randomist.errors import ParameterError, SpaceError, UnknownTrialError
@@ -329,6 +330,13 @@ class Study:
 
     def __repr__(self) -> str:
         return f"<Study {self.name!r} of {self.learner_name} in {self.storage.name}>"
+
+    def _repr_html_(self) -> str:
+        counters = self.counters
+        pending, failed = counters.asked - counters.closed, counters.closed - counters.told
+        rows = [("learner", self.learner_name), ("told", f"{counters.told:,}"), ("failed", f"{failed:,}")]
+        rows += [("pending", f"{pending:,}"), ("storage", self.storage.name)]
+        return _html.table(f"Study {self.name}", rows)
 
     # Inside.
 

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from randomist import _html
 from randomist._checks import flag
 from randomist._types import Array, Indices
 from randomist.errors import NoDataError, ParameterError, ShapeError
 from randomist.families.likelihoods import Likelihoods
-from randomist.histories.estimates import Estimates
+from randomist.histories.estimates import HEADS, Estimates
 from randomist.importance.perturbation import choose
 from randomist.learners.base import Learner, Trial
 from randomist.learners.finite.changing import added, apart, decision_number
@@ -174,6 +175,11 @@ class FiniteLearner(Learner):
         if not known.any():  # all that is known has been retired
             return int(np.argmax(self.active))
         return int(np.argmax(np.where(known, estimates.value, -np.inf)))
+
+    def _repr_html_(self) -> str:
+        estimates, left = self.estimates(), ["" if active else " (retired)" for active in self.active.tolist()]
+        names = [name + word for name, word in zip(self.names, left, strict=True)]
+        return _html.table(self._title(), estimates.rows(names), HEADS)
 
     # Decisions come and go.
 
