@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -92,7 +92,9 @@ def optimize(
         Exceptions that fail a trial instead of ending the run: by default all that a function raises, and none that a
         task raises. What ends a run has the rounds so far as `error.run`.
     callbacks
-        Each is called with an `Outcome` after every round; one that returns True ends the run.
+        Each is called with an `Outcome` after every round; one that returns True ends the run. Where it has them,
+        `on_begin(learner, run)` is called before the first round, and `on_end(run, error)` when the run is over: with
+        an error that ended it, or None, and after Ctrl-C too.
     progress
         Called with the number of rounds done.
     patience
@@ -149,17 +151,22 @@ def optimize(
                 endings=endings,
             )
             try:
+                _begun(callbacks, chooser, _so_far(running, problem, seed, direction, where, sure))
                 running.play(rounds)
                 if confirm is not None:
                     running.confirm(confirm)
             except KeyboardInterrupt:
                 left = "" if save is None else f"; the same call goes on with {save}"
                 running.notes.append(f"interrupted after {running.done} of {rounds} rounds{left}")
-                return _so_far(running, problem, seed, direction, where, sure, interrupted=True)
+                run = _so_far(running, problem, seed, direction, where, sure, interrupted=True)
+                _ended(callbacks, run)
+                return run
             except BaseException as error:
-                _attach(error, _so_far(running, problem, seed, direction, where, sure))
+                _attach(error, run := _so_far(running, problem, seed, direction, where, sure))
+                _ended(callbacks, run, error)
                 raise
         run = _so_far(running, problem, seed, direction, where, sure)
+        _ended(callbacks, run)
     if function is not None and not len(run.payoffs):
         id_, reason = next(iter(run.failures.items()))
         nothing = NoDataError(f"all {len(run.failures)} trials of {run.task} failed; the first, trial {id_}: {reason}")
@@ -250,6 +257,24 @@ def _header(task: Task, learner: Learner, seed: int, direction: str) -> dict[str
         "seed": seed,
         "space and settings": hashlib.sha256(text.encode()).hexdigest()[:16],
     }
+
+
+def _begun(callbacks: Sequence[Any], learner: Learner, run: Run) -> None:
+    for callback in callbacks:
+        if hasattr(callback, "on_begin"):
+            callback.on_begin(learner, run)
+
+
+def _ended(callbacks: Sequence[Any], run: Run, error: BaseException | None = None) -> None:
+    """Tell all callbacks that want to know, even where one of them raises."""
+    try:
+        with ExitStack() as hooks:
+            for callback in reversed(callbacks):
+                if hasattr(callback, "on_end"):
+                    hooks.callback(callback.on_end, run, error)
+    except BaseException as raised:
+        _attach(raised, run)
+        raise
 
 
 def _attach(error: Any, run: Run) -> None:
