@@ -18,7 +18,6 @@ import randomist as rd
 from randomist.errors import ParameterError
 
 optuna = pytest.importorskip("optuna")
-pytest_samplers = pytest.importorskip("optuna.testing.pytest_samplers")
 
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution  # noqa: E402
 from optuna.trial import TrialState, create_trial  # noqa: E402
@@ -33,26 +32,6 @@ def quiet() -> Iterator[None]:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     yield
     optuna.logging.set_verbosity(before)
-
-
-# Optuna's own tests, all that are for samplers of one objective.
-
-
-class TestAsOptunaTests(
-    pytest_samplers.BasicSamplerTestCase,
-    pytest_samplers.RelativeSamplerTestCase,
-    pytest_samplers.SingleOnlySamplerTestCase,
-):
-    @pytest.fixture
-    def sampler(self) -> Callable[[], Any]:
-        return lambda: RandomistSampler(seed=0, warn_independent_sampling=False)
-
-
-def test_no_test_of_optuna_is_left_out_unseen():
-    """A new class of tests in Optuna is run, or named in the docs as one that does not apply."""
-    cases = {name for name in vars(pytest_samplers) if name.endswith("TestCase") and not name.startswith("_")}
-    run = {base.__name__ for base in TestAsOptunaTests.__mro__}
-    assert cases - run <= {"MultiObjectiveSamplerTestCase"}
 
 
 # Distributions and parameters.
@@ -220,6 +199,22 @@ def test_trials_with_a_broken_constraint_are_infeasible():
     study.sampler = anew
     study.optimize(constrained, n_trials=1)
     assert len(learner_of(anew).infeasible) == len([t for t in study.trials[:-1] if sum(t.params.values()) > 1.5])
+
+
+def test_constraints_of_optuna_4_count():
+    sampler = RandomistSampler(seed=0)
+    study = optuna.create_study(sampler=sampler)
+    for value, constraints in ((1.0, [-1.0, 0.0]), (2.0, [-1.0, 0.5])):
+        trial = create_trial(
+            params={"x": value},
+            distributions={"x": FloatDistribution(0, 3)},
+            value=value,
+            system_attrs={"constraints": constraints},
+        )
+        study.add_trial(trial)
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 3), n_trials=1)
+    assert learner_of(sampler).state()["begun"]["payoffs"].tolist() == [-1.0]
+    assert len(learner_of(sampler).infeasible) == 1
 
 
 def test_trials_that_run_elsewhere_are_pending_and_become_results(tmp_path):
