@@ -278,6 +278,13 @@ def test_callbacks_are_told_when_a_run_begins_and_ends(raised):
     assert len(plain) == n
 
 
+def test_callbacks_are_told_where_all_trials_failed():
+    follower = Follower()
+    with pytest.raises(errors.NoDataError) as raised:
+        rd.optimize(lambda x: math.nan, parameters={"x": (0, 1)}, rounds=3, callbacks=[follower])
+    assert follower.calls[-1] == ("end", 0, False, raised.value)
+
+
 def test_a_callback_that_raises_at_the_end_keeps_the_run_and_the_others():
     class Bad(Follower):
         def on_end(self, run, error):

@@ -166,12 +166,13 @@ def optimize(
                 _ended(callbacks, run, error)
                 raise
         run = _so_far(running, problem, seed, direction, where, sure)
-        _ended(callbacks, run)
     if function is not None and not len(run.payoffs):
         id_, reason = next(iter(run.failures.items()))
         nothing = NoDataError(f"all {len(run.failures)} trials of {run.task} failed; the first, trial {id_}: {reason}")
         _attach(nothing, run)
+        _ended(callbacks, run, nothing)
         raise nothing
+    _ended(callbacks, run)
     return run
 
 
