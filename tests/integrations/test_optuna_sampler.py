@@ -342,8 +342,8 @@ def test_pruners_that_divide_a_study_see_a_learner_for_each_part():
 def test_a_study_earns_what_optimize_earns():
     """Paired over 24 seeds, a study that learns its space from the first trial against `rd.optimize`.
 
-    The study is to be no worse by a tenth of what separates random values from the best. A one-sided test at 1 in
-    1000; the seeds are fixed, so it is made once.
+    The study is to be no worse by a tenth of what a random trial costs: where it is, this passes once in 1000 times.
+    Where both earn the same, the margin is 18 standard errors wide (0.25, of 0.014), so there are no false alarms.
     """
 
     def costs(rng: np.random.Generator) -> Callable[[float, float], float]:
