@@ -10,6 +10,7 @@ BENCHMARKS = (
     *("ask_tell", "control_tasks", "box_learners", "loading"),
     *("long_runs", "drift"),
     *("rivals", "realist", "further", "lock_in"),
+    "optuna_sampler",
     *("logged_data", "log_intervals", "categorical", "per_decision"),
     *("logs.protocol", "logs.troubled", "logs.models"),
 )

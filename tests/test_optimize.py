@@ -239,3 +239,59 @@ def test_a_function_of_a_finite_set_until_sure():
     assert (run.best, run.surviving) == (1, (1,))
     assert len(run.payoffs) < 500
     assert "one decision is left" in run.notes[0]
+
+
+# Callbacks that follow a run from its beginning to its end.
+
+
+class Follower:
+    def __init__(self):
+        self.calls = []
+
+    def on_begin(self, learner, run):
+        self.calls.append(("begin", type(learner).__name__, len(run.payoffs)))
+
+    def __call__(self, outcome):
+        self.calls.append(outcome.round)
+
+    def on_end(self, run, error):
+        self.calls.append(("end", len(run.payoffs), run.interrupted, error))
+
+
+@pytest.mark.parametrize("raised", [None, KeyboardInterrupt(), ZeroDivisionError()])
+def test_callbacks_are_told_when_a_run_begins_and_ends(raised):
+    def stops(x):
+        if raised is not None and len(follower.calls) == 4:
+            raise raised
+        return x
+
+    follower, plain = Follower(), []
+    settings = {"parameters": {"x": (0, 1)}, "rounds": 5, "catch": (OSError,), "callbacks": [follower, plain.append]}
+    if isinstance(raised, ZeroDivisionError):
+        with pytest.raises(ZeroDivisionError):
+            rd.optimize(stops, **settings)
+    else:
+        rd.optimize(stops, **settings)
+    n = 5 if raised is None else 3
+    interrupted, error = isinstance(raised, KeyboardInterrupt), raised if isinstance(raised, Exception) else None
+    assert follower.calls == [("begin", "Auto", 0), *range(1, n + 1), ("end", n, interrupted, error)]
+    assert len(plain) == n
+
+
+def test_callbacks_are_told_where_all_trials_failed():
+    follower = Follower()
+    with pytest.raises(errors.NoDataError) as raised:
+        rd.optimize(lambda x: math.nan, parameters={"x": (0, 1)}, rounds=3, callbacks=[follower])
+    assert follower.calls[-1] == ("end", 0, False, raised.value)
+
+
+def test_a_callback_that_raises_at_the_end_keeps_the_run_and_the_others():
+    class Bad(Follower):
+        def on_end(self, run, error):
+            raise RuntimeError("full")
+
+    follower = Follower()
+    with pytest.raises(RuntimeError, match="full") as raised:
+        rd.optimize(lambda x: x, parameters={"x": (0, 1)}, rounds=4, callbacks=[Bad(), follower])
+    assert len(raised.value.run.payoffs) == 4
+    assert follower.calls[-1] == ("end", 4, False, None)

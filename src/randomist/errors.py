@@ -53,6 +53,10 @@ class DriftWarning(UserWarning):
     """Recent payoffs of a decision contradict its older ones: estimates from all of them are of a mixture of times."""
 
 
+class TrackingWarning(UserWarning):
+    """MLflow or TensorBoard could not be written to: the run goes on, and what follows is not tracked."""
+
+
 class StateError(RandomistError, ValueError):
     """A saved state that does not describe a learner of this version."""
 

@@ -21,7 +21,7 @@ from randomist.learners.registry import LearnerLike, find, make, takes
 from randomist.simulation.calls import TASK_STREAM, Calls, Catch, Here, callable_of, checked_catch
 from randomist.simulation.endings import sure_level, when_settled, when_sure
 from randomist.simulation.journal import Journal
-from randomist.simulation.rounds import Outcome, Rounds, carry_out, check_told
+from randomist.simulation.rounds import Outcome, Rounds, carry_out
 from randomist.simulation.run import Run
 from randomist.tasks.base import Task
 from randomist.tasks.base import task as find_task
@@ -93,7 +93,9 @@ def optimize(
         Exceptions that fail a trial instead of ending the run: by default all that a function raises, and none that a
         task raises. What ends a run has the rounds so far as `error.run`.
     callbacks
-        Each is called with an `Outcome` after every round; one that returns True ends the run.
+        Each is called with an `Outcome` after every round; one that returns True ends the run. Where it has them,
+        `on_begin(learner, run)` is called before the first round, and `on_end(run, error)` when the run is over: with
+        an error that ended it, or None, and after Ctrl-C too.
     progress
         Called with the number of rounds done.
     patience
@@ -153,8 +155,7 @@ def optimize(
             )
             so_far = partial(_so_far, running, problem, seed, direction, where, sure)
             left = "" if save is None else f"; the same call goes on with {save}"
-            run = carry_out(running, rounds, confirm, so_far, left)
-    return run if function is None else check_told(run)
+            return carry_out(running, rounds, confirm, so_far, left, chooser, callbacks, function is not None)
 
 
 def default_learner(place: Task | Space) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from randomist.simulation.calls import Answer, Calls
 from randomist.simulation.journal import Journal
 
 if TYPE_CHECKING:
-    from randomist.learners.base import Trial
+    from randomist.learners.base import Learner, Trial
     from randomist.parameters import Meaning
     from randomist.simulation.run import Run
 
@@ -213,32 +213,57 @@ class Rounds:
         return before
 
 
-def carry_out(running: Rounds, rounds: int, confirm: int | None, so_far: Callable[[bool], Run], left: str = "") -> Run:
-    """All rounds, and the plays that confirm. Ctrl-C gives what there is so far; an error carries it."""
+def carry_out(
+    running: Rounds,
+    rounds: int,
+    confirm: int | None,
+    so_far: Callable[[bool], Run],
+    left: str,
+    learner: Learner,
+    callbacks: Sequence[Any],
+    pays: bool,
+) -> Run:
+    """All rounds, and the plays that confirm. Ctrl-C gives what there is so far; an error carries it.
+
+    Callbacks that have `on_begin` and `on_end` are told of both. Where a function `pays`, one payoff at least is due.
+    """
     try:
+        for callback in callbacks:
+            if hasattr(callback, "on_begin"):
+                callback.on_begin(learner, so_far(False))
         running.play(rounds)
         if confirm is not None:
             running.confirm(confirm)
+        run = so_far(False)
+        if pays and not len(run.payoffs):
+            id_, reason = next(iter(run.failures.items()))
+            first = f"the first, trial {id_}: {reason}"
+            raise NoDataError(f"all {len(run.failures)} trials of {run.task} failed; {first}")
     except KeyboardInterrupt:
         running.notes.append(f"interrupted after {running.done} of {rounds} rounds{left}")
-        return so_far(True)
+        run = so_far(True)
     except BaseException as error:
-        _attach(error, so_far(False))
+        _attach(error, run := so_far(False))
+        _ended(callbacks, run, error)
         raise
-    return so_far(False)
+    _ended(callbacks, run)
+    return run
 
 
-def check_told(run: Run) -> Run:
-    """A run in which no call of the function had a payoff is an error, which carries it."""
-    if len(run.payoffs) or run.interrupted or not run.failures:
-        return run
-    id_, reason = next(iter(run.failures.items()))
-    nothing = NoDataError(f"all {len(run.failures)} trials of {run.task} failed; the first, trial {id_}: {reason}")
-    _attach(nothing, run)
-    raise nothing
+def _ended(callbacks: Sequence[Any], run: Run, error: BaseException | None = None) -> None:
+    """Tell all callbacks that want to know, even where one of them raises."""
+    try:
+        with ExitStack() as hooks:
+            for callback in reversed(callbacks):
+                if hasattr(callback, "on_end"):
+                    hooks.callback(callback.on_end, run, error)
+    except BaseException as raised:
+        _attach(raised, run)
+        raise
 
 
 def _attach(error: Any, run: Run) -> None:
+    """Nothing is lost: the error carries what was told."""
     error.run = run
     error.add_note(f"the run so far is error.run: {len(run.payoffs)} rounds told, {len(run.failures)} failed")
 

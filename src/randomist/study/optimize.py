@@ -15,7 +15,7 @@ from randomist.errors import ParameterError
 from randomist.simulation.calls import checked_catch
 from randomist.simulation.endings import sure_level, when_settled, when_sure
 from randomist.simulation.loop import best_payoff, calls_of
-from randomist.simulation.rounds import Outcome, Rounds, carry_out, check_told
+from randomist.simulation.rounds import Outcome, Rounds, carry_out
 from randomist.simulation.run import Run
 from randomist.spaces import Box
 from randomist.tasks.base import Task
@@ -102,9 +102,10 @@ def optimize(
                 best_payoff=study.look(lambda now, _: best_payoff(now, 1)),
             )
 
+        left = f"; what was told is in study {study.name!r}"
         try:
-            run = carry_out(running, rounds, confirm, so_far, f"; what was told is in study {study.name!r}")
+            pays = isinstance(problem, FunctionTask)
+            return carry_out(running, rounds, confirm, so_far, left, learner, callbacks, pays)
         finally:
             for trial in running.left():
                 study.fail(trial, "its worker was stopped")
-    return check_told(run) if isinstance(problem, FunctionTask) else run

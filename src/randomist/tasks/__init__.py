@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from randomist.tasks.lower_bounds import RareLoss as RareLoss
     from randomist.tasks.lqg import LQG as LQG
     from randomist.tasks.mountain_car import MountainCar as MountainCar
+    from randomist.tasks.vector import VectorTask as VectorTask
 
 _NAMES = {
     "bandits": "Bernoulli",
@@ -30,6 +31,7 @@ _NAMES = {
     "lower_bounds": "ConstantRegretPair FollowTheLeaderTrap Jackpot LogarithmicRegretPair RareLoss",
     "lqg": "LQG",
     "mountain_car": "MountainCar",
+    "vector": "VectorTask",
 }
 _HOMES = {name: f"randomist.tasks.{home}" for home, names in _NAMES.items() for name in names.split()}
 

@@ -86,7 +86,10 @@ _TASKS: dict[str, Maker] = {
     "theorem-1": "randomist.tasks.lower_bounds:ConstantRegretPair",
     "theorem-2": "randomist.tasks.lower_bounds:LogarithmicRegretPair",
 }
-_PREFIXES: dict[str, Maker] = {"gym": "randomist.tasks.gym:GymnasiumTask"}
+_PREFIXES: dict[str, Maker] = {
+    "gym": "randomist.tasks.gym:GymnasiumTask",
+    "gym-vector": "randomist.tasks.vector:VectorTask",
+}
 
 
 def register(task: type[Task]) -> type[Task]:
@@ -105,15 +108,16 @@ def task(
 ) -> Task:
     """The task with this id, with keyword settings.
 
-    `randomist list` names the ids; `gym:<id>` is any environment of Gymnasium; "module:Class", or "module:function", is
-    a task that is not ours. The class of a task will do, and so will a class or an instance of an environment.
+    `randomist list` names the ids; `gym:<id>` is any environment of Gymnasium, and `gym-vector:<id>` a vector of them;
+    "module:Class", or "module:function", is a task that is not ours. The class of a task will do, and so will a class
+    or an instance of an environment, or of a vector environment.
     """
     if isinstance(id, Task):
         return id
     if isinstance(id, type) and issubclass(id, Task):
         return id(**settings)
-    if _is_environment(id):
-        return _maker(_PREFIXES["gym"])(id, **settings)
+    if (kind := _environment_kind(id)) is not None:
+        return _maker(_PREFIXES[kind])(id, **settings)
     if not isinstance(id, str):
         raise TaskError(f"a task is an id, a Task, or an environment of Gymnasium, got {id!r:.80}")
     prefix, colon, name = id.partition(":")
@@ -134,10 +138,15 @@ def task(
     return found
 
 
-def _is_environment(thing: Any) -> bool:
-    """Whether this is of Gymnasium; where that was not imported, nothing is."""
+def _environment_kind(thing: Any) -> str | None:
+    """Whether this is of Gymnasium, one environment or a vector; where that was not imported, nothing is."""
     gym = sys.modules.get("gymnasium")
-    return gym is not None and (isinstance(thing, gym.Env) or (isinstance(thing, type) and issubclass(thing, gym.Env)))
+    if gym is None:
+        return None
+    for kind, known in (("gym", gym.Env), ("gym-vector", gym.vector.VectorEnv)):
+        if isinstance(thing, known) or (isinstance(thing, type) and issubclass(thing, known)):
+            return kind
+    return None
 
 
 def _maker(maker: Maker) -> Callable[..., Task]:

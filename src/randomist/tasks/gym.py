@@ -31,7 +31,7 @@ from randomist.tasks.base import ControlTask
 
 _ABREAST = 32  # environments that step together, so that one call of the policy serves them all
 _CHUNKS = 4  # per worker: the last one to finish then has little left to do
-_SEEDS = 2**31  # what every environment accepts
+SEEDS = 2**31  # what every environment accepts
 
 
 class GymnasiumTask(ControlTask):
@@ -106,18 +106,18 @@ class GymnasiumTask(ControlTask):
         self._spec = given or gym.registry.get(env.unwrapped.spec.id if env.unwrapped.spec else id, id)
         self.horizon = _horizon(horizon, self._spec, id)
         self.action_space: gym.Space[Any] = env.action_space
-        self.policy = _fitting_policy(policy, env, observation_scale, id)
+        self.policy = fitting_policy(policy, env.observation_space, env.action_space, observation_scale, id)
         self.payoff_range = checked_range((-math.inf, math.inf) if payoff_range is None else payoff_range)
         choice(out_of_range, ("refuse", "clip"), "out_of_range")
         self.out_of_range = out_of_range
-        self.space = _box(self.policy.size, low, high, std)
+        self.space = parameter_box(self.policy.size, low, high, std)
         if self.workers > 1:
             _check_travels(self._spec, env_settings, id)
 
     def payoff(self, mediators: ArrayLike, rng: np.random.Generator) -> Array:
         """One episode per parameter vector.  (n, size) -> (n,)"""
         parameters = np.atleast_2d(self.policy.check_parameters(mediators))
-        seeds = rng.integers(_SEEDS, size=len(parameters)).tolist()
+        seeds = rng.integers(SEEDS, size=len(parameters)).tolist()
         if self.workers == 1 or len(seeds) < 2:
             return self._episodes(parameters, seeds)
         if self._pool is None:
@@ -151,13 +151,7 @@ class GymnasiumTask(ControlTask):
             raise TaskError(f"environment {self.env_id!r} cannot be made with {settings}: {error}") from error
 
     def to_action(self, outputs: Array) -> Any:
-        if isinstance(self.action_space, gym.spaces.Discrete):
-            return self.policy.choose(outputs) + self.action_space.start
-        assert isinstance(self.action_space, gym.spaces.Box)
-        shaped = outputs.reshape(*outputs.shape[:-1], *self.action_space.shape)
-        clipped = np.minimum(np.maximum(shaped, self.action_space.low), self.action_space.high)
-        with np.errstate(over="ignore"):
-            return clipped.astype(self.action_space.dtype)
+        return action_of(outputs, self.policy, self.action_space)
 
     def episode_payoff(self, rewards: ArrayLike) -> float:
         """Σγ^t r_t"""
@@ -268,12 +262,24 @@ def _copied(env: gym.Env[Any, Any], **settings: Any) -> gym.Env[Any, Any]:
     return copy.deepcopy(env)
 
 
+# What a vector of environments needs too.
+
+
+def action_of(outputs: Array, policy: Policy, space: gym.Space[Any]) -> Any:
+    """What an environment is given where its policy puts out this.  (..., action_size) -> (..., *shape)"""
+    if isinstance(space, gym.spaces.Discrete):
+        return policy.choose(outputs) + space.start
+    assert isinstance(space, gym.spaces.Box)
+    clipped = np.minimum(np.maximum(outputs.reshape(*outputs.shape[:-1], *space.shape), space.low), space.high)
+    with np.errstate(over="ignore"):
+        return clipped.astype(space.dtype)
+
+
 # Checks.
 
 
-def _fitting_policy(policy: Any, env: gym.Env[Any, Any], observation_scale: Any, id: str) -> Policy:
+def fitting_policy(policy: Any, seen: gym.Space[Any], acted: gym.Space[Any], observation_scale: Any, id: str) -> Policy:
     """The policy, checked against the spaces of the environment."""
-    seen, acted = env.observation_space, env.action_space
     if not isinstance(seen, gym.spaces.Box):
         raise TaskError(f"a policy needs Box observations, {id!r} has {seen}; register it in a FlattenObservation")
     if isinstance(acted, gym.spaces.Discrete):
@@ -314,7 +320,7 @@ def _horizon(horizon: int | None, spec: Any, id: str) -> int:
     return whole_number(registered if horizon is None else horizon, "horizon")
 
 
-def _box(size: int, low: Any, high: Any, std: Any) -> Box | None:
+def parameter_box(size: int, low: Any, high: Any, std: Any) -> Box | None:
     missing = [name for name, value in (("low", low), ("high", high)) if value is None]
     if len(missing) == 2 and std is None:
         return None

@@ -1,0 +1,3 @@
+from randomist.integrations.optuna import RandomistSampler
+
+__all__ = ["RandomistSampler"]
