@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from sphinx.util import inspect
@@ -17,11 +18,19 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 napoleon_google_docstring = False
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "gallery"]
+exclude_patterns = ["_build", "gallery", "_templates"]
 
 html_theme = "furo"
 html_title = f"randomist {release}"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
+html_context = {"versions": [one for one in os.environ.get("DOCS_VERSIONS", "").split(",") if one]}  # see .ci/site
+html_sidebars = {
+    "**": [
+        *("sidebar/brand.html", "sidebar/search.html", "sidebar/scroll-start.html", "sidebar/navigation.html"),
+        *("sidebar/versions.html", "sidebar/scroll-end.html"),
+    ]
+}
 html_show_sourcelink = False
 
 autodoc_member_order = "bysource"

@@ -23,6 +23,9 @@ FOR = {
     "dask": "experiments on a Dask cluster",
     "render": "films of Gymnasium's classic tasks",
     "mujoco": "tasks of MuJoCo",
+    "optuna": "a sampler for Optuna's studies",
+    "mlflow": "runs in MLflow",
+    "tensorboard": "runs in TensorBoard",
 }
 
 
