@@ -50,7 +50,7 @@ def render(picture: Picture, theme: Theme, width: float | None) -> Printed:
     wide, count = width or WIDTH, len(picture.panels)
     look: Any = rc(theme)
     rows, columns = picture.grid(wide)
-    named = {mark.name for panel in picture.panels for mark in panel.marks if mark.name}
+    named = {m.name for panel in picture.panels for m in panel.marks if m.name and not isinstance(m, Threads)}
     entries = _columns([*named], wide)
     extra = 0.17 * math.ceil(len(named) / entries) + 0.15 * bool(picture.note) + 0.2 * bool(picture.title)
     with rc_context(look):
@@ -62,7 +62,7 @@ def render(picture: Picture, theme: Theme, width: float | None) -> Printed:
             if i % columns:
                 axis.set_ylabel("")
         for axis in grid.flat[count:]:
-            axis.set_visible(False)
+            axis.remove()
         if picture.title:
             figure.suptitle(_plain(picture.title), fontsize=look["axes.titlesize"])
         if legend:
@@ -85,7 +85,8 @@ def save(figure: Printed, path: Path) -> None:
 def _draw_panel(figure: Printed, axis: Any, panel: Panel, theme: Theme, legend: dict[str, Any]) -> None:
     for mark in panel.marks:
         handle = _draw_mark(figure, axis, mark, theme)
-        if getattr(mark, "name", "") and not isinstance(mark, Threads):
+        if mark.name and handle is not None:
+            handle.set_label(mark.name)
             legend.setdefault(mark.name, handle)
     for way, along in (("x", panel.x), ("y", panel.y)):
         _set_axis(axis, way, along)

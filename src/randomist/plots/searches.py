@@ -117,7 +117,10 @@ def slices(
     drawn = [_slice(run, paid, column, learner, level) for column in columns]
     y = Axis(payoff_name({"": [run]}), *ends(*(part for _, marks in drawn for mark in marks for part in heights(mark))))
     panels = tuple(Panel(x, y, tuple(marks)) for x, marks in drawn)
-    return draw(Picture(panels, heading(run), _note(run, rows), height=1.75), **look)
+    note = _note(run, rows)
+    if learner is not None and not any(isinstance(mark, Spans | Band) for _, marks in drawn for mark in marks):
+        note = "; ".join(filter(None, [note, "too little is known for an estimate along these axes"]))
+    return draw(Picture(panels, heading(run), note, height=1.75), **look)
 
 
 def _slice(run: Run, paid: Array, column: Column, learner: Auto | None, level: float) -> tuple[Axis, list[Mark]]:
@@ -147,7 +150,7 @@ def _estimated(run: Run, column: Column, best: float, learner: Auto, level: floa
     points = [_changed(run, column, place, best) for place in places.tolist()]
     found = [_interval(run, point, learner, level) for point in points]
     name = f"estimate and {level * 100:.4g}% interval"
-    if apart:
+    if apart or not any(one.supported for one in found):
         return _upright(places, found, name, 2)
     mean, low, high = np.array([(one.mean, one.low, one.high) for one in found]).T
     low, high = (np.where(np.isfinite(mean), end, np.nan) for end in (low, high))
