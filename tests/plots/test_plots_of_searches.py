@@ -107,10 +107,10 @@ def test_ticks_of_parallel_coordinates_are_in_the_units_of_the_user(backend):
 def test_colours_leave_out_the_worst_payoffs():
     paid = np.append(np.arange(99.0), -1e9)
     (trace,) = rd.plot.parallel(made(paid), backend="plotly").data
-    assert (trace.line.cmin, trace.line.cmax) == (4.0, 98.0)
+    assert (trace.line.cmin, trace.line.cmax) == (24.0, 98.0)
     assert not trace.line.reversescale
     (trace,) = rd.plot.parallel(made(-paid, direction="minimize"), backend="plotly").data
-    assert (trace.line.cmin, trace.line.cmax) == (-98.0, -4.0)
+    assert (trace.line.cmin, trace.line.cmax) == (-98.0, -24.0)
     assert trace.line.reversescale
 
 
@@ -229,6 +229,14 @@ def test_costs_are_estimated_as_costs(backend):
         assert here[1] == pytest.approx(-learner.interval().mean), name
 
 
+@pytest.mark.parametrize("backend", BOTH)
+def test_long_options_are_cut(backend):
+    space = rd.Parameters(mode=rd.Choice("plain", "a rather long option"))
+    points = np.array([[0.1], [0.9]])
+    run = made([1.0, 2.0], space=space, mediators=points, decisions=points, recommendation=points[0])
+    assert ticks(rd.plot.slices(run, backend=backend), "x") == ["plain", "a rather lo…"]
+
+
 def test_one_number_as_a_parameter_is_drawn():
     learner = rd.Auto(low=0.0, high=3.0, seed=0)
     run = rd.optimize(lambda x: -((x - 1) ** 2), lambda *_, **__: learner, low=0.0, high=3.0, rounds=25)
@@ -266,7 +274,7 @@ def test_learners_of_something_else_are_refused(tuned):
 def test_many_parameters_and_trials_are_few_on_a_picture():
     points = np.random.default_rng(0).random((9000, 41))
     run = made(np.arange(9000.0), decisions=points, mediators=points, recommendation=points[0])
-    with pytest.raises(ParameterError, match="41 parameters are too many .* at most 40"):
+    with pytest.raises(ParameterError, match=r"41 parameters are too many .* at most 40"):
         rd.plot.slices(run)
     figure = rd.plot.slices(run, range(3))
     assert len(shown(figure, "payoff")) == 2000

@@ -17,6 +17,7 @@ from randomist.plots.marks import Axis, Band, Bars, Dots, Line, Mark, Panel, Pic
 from randomist.plots.style import DASHES, Theme, layout
 
 PIXELS = 96  # per inch, as browsers have it
+GAP = 90  # pixels between rows of panels
 SYMBOLS = {"circle": "circle", "star": "star", "tick": "line-ns-open"}
 HOVER = "%{x:.5~g}, %{y:.5~g}"
 
@@ -31,11 +32,11 @@ def render(picture: Picture, theme: Theme, width: float | None) -> Any:
         figure = go.Figure()  # parallel coordinates have axes of their own
         margin |= {"l": 80, "r": 40, "t": 72}
     else:
-        gap = {"horizontal_spacing": 0.15 / columns, "vertical_spacing": min(70 / height, 0.4 / rows)}
+        gap = {"horizontal_spacing": 0.15 / columns, "vertical_spacing": min(GAP / height, 0.4 / rows)}
         figure = make_subplots(rows, columns, shared_yaxes=count > 1, **gap)
         for i, panel in enumerate(picture.panels):
             place = {"row": i // columns + 1, "col": i % columns + 1}
-            _set_axes(figure, panel, common, place, first=i % columns == 0)
+            _set_axes(figure, panel, common, place, small=count > 1)
     for i, panel in enumerate(picture.panels):
         place = {"row": i // columns + 1, "col": i % columns + 1}
         for mark in panel.marks:
@@ -51,7 +52,8 @@ def render(picture: Picture, theme: Theme, width: float | None) -> Any:
     if picture.note:
         text = {"text": _plain(picture.note), "font": {"size": 10, "color": theme.soft}, "showarrow": False}
         figure.add_annotation(x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="bottom", **text)
-    margin["b"] += 26 * math.ceil(entries / 3)
+    side_by_side = (width or WIDTH) * PIXELS / (7 * max(map(len, entries), default=0) + 60)
+    margin["b"] += 24 * math.ceil(len(entries) / max(1, int(side_by_side)))
     size = {} if width is None else {"width": round(width * PIXELS)}
     height += margin["t"] + margin["b"] - 60
     return figure.update_layout(height=round(height), template="none", barmode="overlay", **page, **size)
@@ -108,21 +110,22 @@ def _threads(mark: Threads, theme: Theme) -> Any:
     return go.Parcoords(dimensions=dimensions, line=colours | {"colorbar": bar}, rangefont={"color": theme.paper})
 
 
-def _set_axes(figure: Any, panel: Panel, common: dict[str, Any], place: dict[str, int], first: bool) -> None:
+def _set_axes(figure: Any, panel: Panel, common: dict[str, Any], place: dict[str, int], small: bool) -> None:
     shown: list[tuple[Axis, str]] = [(panel.x, "xaxis"), (panel.y, "yaxis")]
     for axis, way in shown:
         ends = [math.log10(axis.low), math.log10(axis.high)] if axis.log else [axis.low, axis.high]
         settings: dict[str, Any] = common[way] | {"range": ends, "type": "log" if axis.log else "linear"}
-        if way == "xaxis" or first:
+        if way == "xaxis" or place["col"] == 1:
             settings["title"] = {"text": _plain(axis.name), "standoff": 6}
         if axis.ticks is not None:
             settings |= _ticks(axis) | {"showgrid": False}
         elif axis.whole and axis.high - axis.low < 10:
             settings["dtick"] = 1
         elif axis.log:
-            settings |= {"dtick": 1} if axis.high / axis.low >= 10 else {"nticks": 4}
+            decades = math.log10(axis.high / axis.low)
+            settings |= {"dtick": math.ceil(decades / 5) if decades >= 2 else "D2", "exponentformat": "power"}
         else:
-            settings["nticks"] = 6
+            settings |= {"nticks": 4 if small and way == "xaxis" else 6, "tickangle": 0}
         (figure.update_xaxes if way == "xaxis" else figure.update_yaxes)(**settings, **place)
 
 
@@ -137,14 +140,14 @@ def _write_beside(figure: Any, panel: Panel, theme: Theme) -> None:
         figure.add_annotation(y=1, yref="paper", yanchor="bottom", text=_plain(panel.heading), font=font, **common)
 
 
-def _name_once(figure: Any) -> int:
-    """One entry in the legend for all traces of a name, which shows and hides them together; how many there are."""
+def _name_once(figure: Any) -> set[str]:
+    """One entry in the legend for all traces of a name, which shows and hides them together; these names."""
     seen: set[str] = set()
     for trace in figure.data:
         if trace.name:
             trace.update(legendgroup=trace.name, showlegend=trace.name not in seen)
             seen.add(trace.name)
-    return len(seen)
+    return seen
 
 
 def _outline(band: Band) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from randomist.plots.drawing import WIDTH
 from randomist.plots.marks import Axis, Band, Bars, Dots, Line, Mark, Panel, Picture, Rule, Spans, Threads
@@ -21,6 +21,7 @@ from randomist.plots.style import Theme, rc
 
 DASHES = "-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1, 1))  # as `style.DASHES`
 SYMBOLS = {"circle": "o", "star": "*", "tick": "|"}
+THREADS = 0.75  # of a figure's width, beside the scale of colours
 LETTER = 0.062  # inches: about the width of a letter
 
 
@@ -58,7 +59,7 @@ def render(picture: Picture, theme: Theme, width: float | None) -> Printed:
         grid = figure.subplots(rows, columns, squeeze=False, sharey=count > 1)
         legend: dict[str, Any] = {}
         for i, (axis, panel) in enumerate(zip(grid.flat, picture.panels, strict=False)):
-            _draw_panel(figure, axis, panel, theme, legend)
+            _draw_panel(figure, axis, panel, theme, legend, wide / columns - 0.4)
             if i % columns:
                 axis.set_ylabel("")
         for axis in grid.flat[count:]:
@@ -72,8 +73,10 @@ def render(picture: Picture, theme: Theme, width: float | None) -> Printed:
                 ncols=entries,
                 columnspacing=1.4,
                 handletextpad=0.4,
+                title=_plain(picture.note) or None,
+                title_fontproperties={"size": 6.5},
             )
-        if picture.note:
+        elif picture.note:
             figure.supxlabel(_plain(picture.note), fontsize=6.5, color=theme.soft)
     return figure
 
@@ -82,14 +85,17 @@ def save(figure: Printed, path: Path) -> None:
     figure.savefig(path)
 
 
-def _draw_panel(figure: Printed, axis: Any, panel: Panel, theme: Theme, legend: dict[str, Any]) -> None:
+def _draw_panel(figure: Printed, axis: Any, panel: Panel, theme: Theme, legend: dict[str, Any], room: float) -> None:
+    """Draw a panel that is about so many inches wide; what it shows by name goes to the legend."""
+    if any(isinstance(mark, Threads) for mark in panel.marks):
+        room *= THREADS
     for mark in panel.marks:
         handle = _draw_mark(figure, axis, mark, theme)
         if mark.name and handle is not None:
             handle.set_label(mark.name)
             legend.setdefault(mark.name, handle)
-    for way, along in (("x", panel.x), ("y", panel.y)):
-        _set_axis(axis, way, along)
+    _set_axis(axis, "x", panel.x, room)
+    _set_axis(axis, "y", panel.y, 2.0)
     for y, text in panel.beside:
         axis.text(1.015, y, text, transform=axis.get_yaxis_transform(), va="center", fontsize=7, color=theme.soft)
     if panel.heading:
@@ -135,15 +141,16 @@ def _draw_threads(figure: Printed, axis: Any, mark: Threads, theme: Theme) -> No
         list(np.stack([np.broadcast_to(places, heights.shape), heights], axis=2)),
         cmap=colours,
         norm=Normalize(mark.low, mark.high),
-        linewidths=0.8,
+        linewidths=0.8 if len(heights) <= 200 else 0.5,
         alpha=0.7,
     )
     threads.set_array(mark.colours)
     axis.add_collection(threads)
+    crowded = THREADS * figure.get_figwidth() < 0.6 * len(places)  # then the ends have to do
     outlined = [withStroke(linewidth=2.0, foreground=theme.paper)]
     for place, one in enumerate(mark.axes):
         axis.axvline(place, color=theme.soft, linewidth=0.8, zorder=2.5)
-        for value, text in one.ticks or ():
+        for value, text in (one.ticks or ())[:: max(1, len(one.ticks or ()) - 1) if crowded else 1]:
             height = (value - one.low) / (one.high - one.low)
             axis.plot([place - 0.015, place + 0.015], [height, height], color=theme.soft, linewidth=0.8, zorder=2.5)
             axis.annotate(
@@ -154,19 +161,17 @@ def _draw_threads(figure: Printed, axis: Any, mark: Threads, theme: Theme) -> No
                 zorder=3,
                 path_effects=outlined,
             )
-    bar: Any = figure.colorbar(threads, ax=axis, label=_plain(mark.name), pad=0.06, fraction=0.06, aspect=30)
+    settings: Any = {"pad": 0.06, "fraction": 0.06, "aspect": 30, "extend": "min" if mark.best == "high" else "max"}
+    bar: Any = figure.colorbar(threads, ax=axis, label=_plain(mark.name), **settings)
     bar.outline.set_visible(False)
     bar.solids.set_alpha(1.0)
     axis.grid(False)
     axis.set_frame_on(False)
     axis.tick_params(length=0)
-    long = LETTER * sum(len(one.name) + 2 for one in mark.axes) > 0.8 * figure.get_figwidth()
-    if long:
-        axis.tick_params("x", rotation=30)
 
 
-def _set_axis(axis: Any, way: str, along: Axis) -> None:
-    """Name, ends, scale and ticks of one axis."""
+def _set_axis(axis: Any, way: str, along: Axis, room: float) -> None:
+    """Name, ends, scale and ticks of one axis that has so many inches."""
     axis.set(**{f"{way}label": _plain(along.name)})
     if along.log:
         axis.set(**{f"{way}scale": "log"})
@@ -174,13 +179,20 @@ def _set_axis(axis: Any, way: str, along: Axis) -> None:
     if along.ticks is not None:
         this.set_ticks([place for place, _ in along.ticks], [_plain(text) for _, text in along.ticks])
         this.grid(False)
+        if way == "x" and LETTER * sum(len(text) + 2 for _, text in along.ticks) > room:
+            this.set_tick_params(rotation=30)
+            for label in this.get_ticklabels():
+                label.set(ha="right", rotation_mode="anchor")
     elif along.log:
-        this.set_major_locator(LogLocator(numticks=5))
+        narrow = along.high < 100 * along.low
+        this.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if narrow else (1.0,), numticks=4 if room < 2 else 6))
+        this.set_minor_formatter(NullFormatter())
         this.set_major_formatter(lambda value, _: f"{value:g}")
-        if along.high / along.low >= 10:
-            this.set_minor_formatter(NullFormatter())
     else:
-        this.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10], integer=along.whole))
+        count = 4 if way == "x" and room < 2 else 6
+        this.set_major_locator(MaxNLocator(count, steps=[1, 2, 2.5, 5, 10], integer=along.whole))
+        if 1e4 <= max(abs(along.low), abs(along.high)) < 1e15:
+            this.set_major_formatter(EngFormatter(sep=""))  # 20k
     axis.set(**{f"{way}lim": (along.low, along.high)})
 
 

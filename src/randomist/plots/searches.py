@@ -35,8 +35,9 @@ from randomist.simulation.run import Run
 
 MOST_THREADS, MOST_PLAYS = 1000, 2000  # that are drawn
 MOST_PANELS = 40
+LONG = 12  # letters of an option
 ALONG = 25  # points of an axis at which the learner is asked
-POOR = 0.05  # of the payoffs, all in the colour of the worst
+POOR = 0.25  # of the payoffs, all in the colour of the worst
 JITTER = 0.5  # of the distance between two options
 GOLDEN = 0.6180339887498949  # its multiples fill an interval evenly
 
@@ -57,8 +58,8 @@ class Column(NamedTuple):
 def parallel(run: Run, parameters: Sequence[str | int] | None = None, **look: Unpack[Look]) -> Any:
     """Parallel coordinates: a thread for every trial through the values of its parameters, coloured by its payoff.
 
-    `parameters` are the ones to draw, by name or number, all by default; there must be two at least. The colours leave
-    out the worst 5% of payoffs, which all look like the worst of the others.
+    `parameters` are the ones to draw, by name or number, all by default; there must be two at least. The worst
+    quarter of the payoffs has one colour, so that what tells the better ones apart is seen.
     """
     rows = _rows(checked(run), MOST_THREADS)
     columns = _columns(run, rows, parameters)
@@ -74,7 +75,7 @@ def parallel(run: Run, parameters: Sequence[str | int] | None = None, **look: Un
         if column.log:
             low, high, scaled = float(np.log10(low)), float(np.log10(high)), np.log10(scaled)
         if column.options:
-            marks = [(float(i), str(option)) for i, option in enumerate(column.options)]
+            marks = _labels(column)
         axes.append(Axis(column.name, low, high, column.log, column.whole, tuple(marks)))
         values.append(scaled)
     paid, best = run.payoffs[rows], _better(run)
@@ -127,7 +128,7 @@ def _slice(run: Run, paid: Array, column: Column, learner: Auto | None, level: f
     x, low, high = column.values, column.low, column.high
     if column.options:
         x = x + JITTER * (np.arange(len(x)) * GOLDEN % 1.0 - 0.5)
-        axis = Axis(column.name, -0.6, len(column.options) - 0.4, ticks=tuple(enumerate(map(str, column.options))))
+        axis = Axis(column.name, -0.6, len(column.options) - 0.4, ticks=tuple(_labels(column)))
     elif column.log:
         start, end = ends(np.log10([low, high]))
         axis = Axis(column.name, 10.0**start, 10.0**end, log=True, whole=column.whole)
@@ -248,6 +249,12 @@ def _column(key: str, parameter: Parameter, values: list[Any]) -> Column:
 def _widened(column: Column) -> Column:
     low, high = ends(column.low)
     return column._replace(low=low, high=high)
+
+
+def _labels(column: Column) -> list[tuple[float, str]]:
+    """The options of a choice where they lie on its axis; long ones are cut."""
+    texts = (text if len(text) <= LONG else f"{text[: LONG - 1]}…" for text in map(str, column.options))
+    return list(enumerate(texts))
 
 
 def _found(columns: Sequence[Column], key: Any) -> Column:
