@@ -43,6 +43,14 @@ def named(figure: Any) -> list[str]:
     return [trace.name for trace in figure.data if trace.type != "parcoords" and trace.showlegend]
 
 
+def note(figure: Any) -> str:
+    """What is said in small type."""
+    if not isinstance(figure, Figure):
+        return next((text.text for text in figure.layout.annotations if text.x == 0), "")
+    legend = next(iter(figure.legends), None)
+    return figure.get_supxlabel() or (legend.get_title().get_text() if legend else "")
+
+
 def axis_names(figure: Any, panel: int = 0) -> tuple[str, str]:
     if isinstance(figure, Figure):
         axis = figure.axes[panel]

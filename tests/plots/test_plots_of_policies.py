@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 import randomist as rd
 from randomist.errors import NoDataError, ParameterError
 from randomist.logs.figure import draw, draw_sequence
-from tests.plots.reading import BOTH, axis_names, limits, named, shown, ticks
+from tests.plots.reading import BOTH, axis_names, limits, named, note, shown, ticks
 
 NAMES = ["cautious", "slow", "as it is", "fast", "eager"]
 
@@ -142,7 +142,11 @@ def test_of_many_policies_the_best_and_the_baseline_are_drawn(backend):
     best = sorted({3, *np.argsort(-value, kind="stable")[:39].tolist()})
     assert [int(text.removeprefix("policy ")) for text in reversed(sorted_by_row(figure))] == best[::-1]
     np.testing.assert_allclose(shown(figure, "estimate")[:, 0], np.clip(value[best], 0, 1))
-    rd.plot.effective_samples(learner, backend=backend)
+    assert note(figure) == "40 of 300 policies are drawn, those with the largest estimates"
+    samples = rd.plot.effective_samples(learner, backend=backend)
+    np.testing.assert_array_equal(
+        shown(samples, "plays")[:, 0], learner.estimates().plays[np.sort(np.argsort(-value)[:40])]
+    )
 
 
 def sorted_by_row(figure):

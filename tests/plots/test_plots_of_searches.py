@@ -13,7 +13,7 @@ import randomist as rd
 from randomist.errors import NoDataError, ParameterError
 from randomist.learners.box.interval import Interval
 from randomist.plots.marks import ticks as round_ticks
-from tests.plots.reading import BOTH, axis_names, limits, made, named, shown, ticks
+from tests.plots.reading import BOTH, axis_names, limits, made, named, note, shown, ticks
 
 SPACE = rd.Parameters(
     gain=rd.Real(0.01, 1000, log=True),
@@ -205,10 +205,9 @@ def test_gaps_are_where_too_little_is_known(backend, tuned):
         point = np.array([place, run.recommendation[1]])
         assert not learner.interval(point).supported
     sparse = rd.Auto(low=[-1, 0], high=[1, 20], seed=0)
-    figure, note = rd.plot.slices(run, learner=sparse, backend=backend), "too little is known for an estimate"
+    figure = rd.plot.slices(run, learner=sparse, backend=backend)
     assert named(figure) == ["payoff", "recommended"]
-    said = figure.get_supxlabel() if backend == "matplotlib" else figure.layout.annotations[0].text
-    assert said.startswith(note)
+    assert note(figure) == "too little is known for an estimate along these axes"
 
 
 @pytest.mark.parametrize("backend", BOTH)
@@ -278,7 +277,8 @@ def test_many_parameters_and_trials_are_few_on_a_picture():
         rd.plot.slices(run)
     figure = rd.plot.slices(run, range(3))
     assert len(shown(figure, "payoff")) == 2000
-    assert figure.get_supxlabel() == "2,000 of 9,000 trials are drawn"
+    assert note(figure) == "2,000 of 9,000 trials are drawn"
+    assert note(rd.plot.parallel(run, range(3))) == "1,000 of 9,000 trials are drawn"
     (trace,) = rd.plot.parallel(run, backend="plotly").data
     assert len(trace.line.color) == 1000
     assert trace.line.color[-1] == 8999.0  # the best

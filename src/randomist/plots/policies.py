@@ -77,7 +77,7 @@ def estimates(
                 Spans(rows[chosen], known.low[chosen], known.high[chosen], name, colour, thick=True, across=True)
             )
     if known.naive is not None:
-        marks.append(Spans(rows - 0.24, *known.naive, "naive interval", "ink", across=True))
+        marks.append(Spans(rows - 0.26, *known.naive, "naive interval", "ink", across=True))
     marks.append(Dots(known.value, rows, "estimate", "ink"))
     if known.baseline is not None and np.isfinite(known.value[known.baseline]):
         marks.append(Rule(float(known.value[known.baseline]), f"{known.names[known.baseline]} (status quo)"))
@@ -88,7 +88,7 @@ def estimates(
     x = Axis("expected payoff", *ends(*(part for mark in marks for part in places(mark))))
     beside, title = _samples(known, rows)
     panel = Panel(x, _policies(known.names, rows), tuple(marks), beside, title)
-    return draw(Picture((panel,), note=note, height=_height(rows)), **look)
+    return draw(Picture((panel,), note=note, height=_height(rows, known.naive is not None)), **look)
 
 
 def effective_samples(learner: FiniteLearner, **look: Unpack[Look]) -> Any:
@@ -193,5 +193,5 @@ def _policies(names: tuple[str, ...], rows: Array) -> Axis:
     return Axis("", -0.6, len(rows) - 0.4, ticks=tuple(zip(rows.tolist(), names, strict=True)))
 
 
-def _height(rows: Array) -> float:
-    return 0.75 + ROW * len(rows)
+def _height(rows: Array, wide: bool = False) -> float:
+    return 0.75 + (1.4 if wide else 1.0) * ROW * len(rows)
