@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -172,6 +174,13 @@ def test_long_runs_are_thinned_and_it_is_said():
     assert line[-1, 0] == 20_000
 
 
+def test_a_staircase_of_very_many_steps_is_thinned():
+    line = shown(rd.plot.best_so_far(made(np.arange(5000.0))), "best so far")
+    assert len(line) == 1000
+    np.testing.assert_array_equal(line[:, 1], line[:, 0] - 1)
+    assert line[-1].tolist() == [5000, 4999]
+
+
 @pytest.mark.parametrize("draw", [rd.plot.payoffs, rd.plot.best_so_far, rd.plot.regret])
 def test_what_cannot_be_drawn_is_refused(draw):
     with pytest.raises(NoDataError, match="2 trials failed, the first with 'it broke'"):
@@ -208,6 +217,9 @@ def test_a_real_run_is_drawn_as_it_is():
 @pytest.mark.parametrize("backend", BOTH)
 @pytest.mark.parametrize("paid", [[2.0], [0.0, 0.0], [1e150, -1e150], [1e-300, 0.0]])
 def test_few_equal_and_extreme_payoffs_are_drawn(backend, paid):
-    low, high = limits(rd.plot.payoffs(made(paid), backend=backend), "y")
+    figure = rd.plot.payoffs(made(paid), backend=backend)
+    low, high = limits(figure, "y")
+    if backend == "matplotlib":
+        figure.savefig(io.BytesIO(), format="png")
     assert low <= min(paid) <= max(paid) <= high
     assert low < high

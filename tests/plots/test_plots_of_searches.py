@@ -260,6 +260,15 @@ def test_what_has_no_parameters_is_refused(draw):
             draw(searched(), ["taps", unknown])
 
 
+@pytest.mark.parametrize("draw", [rd.plot.parallel, rd.plot.slices])
+def test_an_axis_that_is_too_long_is_refused(draw):
+    space = rd.Parameters(far=(-1.7e308, 1.7e308), near=(0, 1))
+    points = np.random.default_rng(0).random((3, 2))
+    run = made(np.arange(3.0), space=space, mediators=points, decisions=points, recommendation=points[0])
+    with pytest.raises(ParameterError, match=r"far goes from -1\.7e\+308 to 1\.7e\+308, which is too far"):
+        draw(run)
+
+
 def test_learners_of_something_else_are_refused(tuned):
     run, _ = tuned
     with pytest.raises(ParameterError, match="must be the Auto of this run"):

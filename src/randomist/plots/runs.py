@@ -180,6 +180,7 @@ def _curves(
             rounds, curve = courses[0].rounds, measure(courses[0])
             moved = np.flatnonzero(np.diff(curve, prepend=np.nan) != 0) if steps else thinned(len(curve), MOST_POINTS)
             at = np.union1d(moved, len(curve) - 1)  # of steps, those that go up or down
+            at = at[thinned(len(at), MOST_POINTS)]
             lines.append(Line(rounds[at], curve[at], label, i, i, steps))
             continue
         rounds, mean, low, high = _mean_and_band(courses, measure)

@@ -229,6 +229,12 @@ def _columns(run: Run, rows: Indices, chosen: Sequence[str | int] | None) -> lis
             for k in range(table.shape[1])
         ]
         every = [column if column.low < column.high else _widened(column) for column in every]
+    for column in every:
+        if not np.isfinite(1.1 * (column.high - column.low)):
+            raise ParameterError(
+                f"{column.name} goes from {column.low:g} to {column.high:g}, which is too far for an axis; "
+                "take smaller units, or log=True"
+            )
     if chosen is None:
         return every
     if isinstance(chosen, str) or not isinstance(chosen, Sequence) or not len(chosen):
