@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from randomist._types import Array, Indices
 from randomist.errors import ParameterError
 from randomist.learners.box.auto import Auto
 from randomist.learners.box.interval import Interval
-from randomist.parameters import Choice, Integer, Parameter
+from randomist.plots.columns import Column, columns_of, labels, recommended
 from randomist.plots.drawing import Look, draw
 from randomist.plots.marks import (
     Axis,
@@ -35,24 +35,10 @@ from randomist.simulation.run import Run
 
 MOST_THREADS, MOST_PLAYS = 1000, 2000  # that are drawn
 MOST_PANELS = 40
-LONG = 12  # letters of an option
 ALONG = 25  # points of an axis at which the learner is asked
 POOR = 0.25  # of the payoffs, all in the colour of the worst
 JITTER = 0.5  # of the distance between two options
 GOLDEN = 0.6180339887498949  # its multiples fill an interval evenly
-
-
-class Column(NamedTuple):
-    """One parameter: its values, as numbers of its axis, at the trials that are drawn."""
-
-    key: str | int  # its name in the space, or its number
-    name: str
-    values: Array  # options by their number  (n,)
-    low: float
-    high: float
-    log: bool = False
-    whole: bool = False
-    options: tuple[Any, ...] = ()
 
 
 def parallel(run: Run, parameters: Sequence[str | int] | None = None, **look: Unpack[Look]) -> Any:
@@ -62,7 +48,7 @@ def parallel(run: Run, parameters: Sequence[str | int] | None = None, **look: Un
     quarter of the payoffs has one colour, so that what tells the better ones apart is seen.
     """
     rows = _rows(checked(run), MOST_THREADS)
-    columns = _columns(run, rows, parameters)
+    columns = columns_of(run, rows, parameters)
     if len(columns) < 2:
         raise ParameterError(
             f"parallel coordinates need two parameters at least, and this has {columns[0].name!r} only; draw "
@@ -75,7 +61,7 @@ def parallel(run: Run, parameters: Sequence[str | int] | None = None, **look: Un
         if column.log:
             low, high, scaled = float(np.log10(low)), float(np.log10(high)), np.log10(scaled)
         if column.options:
-            marks = _labels(column)
+            marks = labels(column)
         axes.append(Axis(column.name, low, high, column.log, column.whole, tuple(marks)))
         values.append(scaled)
     paid, best = run.payoffs[rows], _better(run)
@@ -107,7 +93,7 @@ def slices(
     """
     probability(level, "level")
     rows = _rows(checked(run), MOST_PLAYS)
-    columns = _columns(run, rows, parameters)
+    columns = columns_of(run, rows, parameters)
     if len(columns) > MOST_PANELS:
         raise ParameterError(
             f"{len(columns)} parameters are too many for one picture; choose at most {MOST_PANELS} with parameters="
@@ -128,14 +114,14 @@ def _slice(run: Run, paid: Array, column: Column, learner: Auto | None, level: f
     x, low, high = column.values, column.low, column.high
     if column.options:
         x = x + JITTER * (np.arange(len(x)) * GOLDEN % 1.0 - 0.5)
-        axis = Axis(column.name, -0.6, len(column.options) - 0.4, ticks=tuple(_labels(column)))
+        axis = Axis(column.name, -0.6, len(column.options) - 0.4, ticks=tuple(labels(column)))
     elif column.log:
         start, end = ends(np.log10([low, high]))
         axis = Axis(column.name, 10.0**start, 10.0**end, log=True, whole=column.whole)
     else:
         axis = Axis(column.name, *ends(low, high), whole=column.whole)
     marks: list[Mark] = [Dots(x, paid, "payoff", faint=True)]
-    best = _recommended(run, column)
+    best = recommended(run, column)
     if best is not None:
         marks.append(Rule(best, "recommended"))
     if learner is not None and best is not None:
@@ -205,86 +191,6 @@ def _upright(places: Array, found: Sequence[Interval], name: str, colour: int) -
         return []
     mean, low, high = (np.array([getattr(found[i], end) for i in kept]) for end in ("mean", "low", "high"))
     return [Spans(places[kept], low, high, colour=colour), Dots(places[kept], mean, name, colour)]
-
-
-# The parameters of a run.
-
-
-def _columns(run: Run, rows: Indices, chosen: Sequence[str | int] | None) -> list[Column]:
-    """The parameters to draw, at some of the trials."""
-    if run.space is None and np.issubdtype(run.decisions.dtype, np.integer):
-        raise ParameterError(
-            f"{heading(run)} chose among policies and has no parameters to draw; draw rd.plot.estimates(learner)"
-        )
-    if run.space is not None:
-        named = [run.space.named(run.mediators[row]) for row in rows]
-        every = [
-            _column(key, parameter, [values[key] for values in named])
-            for key, parameter in run.space.parameters.items()
-        ]
-    else:
-        table = run.mediators.reshape(len(run.mediators), -1)
-        every = [
-            Column(k, f"parameter {k}", table[rows, k], *ends(table[:, k], _recommendation(run, k), pad=0.0))
-            for k in range(table.shape[1])
-        ]
-        every = [column if column.low < column.high else _widened(column) for column in every]
-    for column in every:
-        if not np.isfinite(1.1 * (column.high - column.low)):
-            raise ParameterError(
-                f"{column.name} goes from {column.low:g} to {column.high:g}, which is too far for an axis; "
-                "take smaller units, or log=True"
-            )
-    if chosen is None:
-        return every
-    if isinstance(chosen, str) or not isinstance(chosen, Sequence) or not len(chosen):
-        raise ParameterError(f"parameters must be a list of names or numbers, got {chosen!r:.80}")
-    return [_found(every, key) for key in chosen]
-
-
-def _column(key: str, parameter: Parameter, values: list[Any]) -> Column:
-    if isinstance(parameter, Choice):
-        options = parameter.options
-        numbers = [next(i for i, one in enumerate(options) if type(one) is type(v) and one == v) for v in values]
-        return Column(key, key, np.array(numbers, np.float64), 0.0, len(options) - 1.0, options=options)
-    whole = isinstance(parameter, Integer)
-    numbers_ = np.array(values, np.float64)
-    return Column(key, key, numbers_, float(parameter.low), float(parameter.high), parameter.log, whole)
-
-
-def _widened(column: Column) -> Column:
-    low, high = ends(column.low)
-    return column._replace(low=low, high=high)
-
-
-def _labels(column: Column) -> list[tuple[float, str]]:
-    """The options of a choice where they lie on its axis; long ones are cut."""
-    texts = (text if len(text) <= LONG else f"{text[: LONG - 1]}…" for text in map(str, column.options))
-    return list(enumerate(texts))
-
-
-def _found(columns: Sequence[Column], key: Any) -> Column:
-    for number, column in enumerate(columns):
-        if not isinstance(key, bool) and key in (column.key, column.name, number):
-            return column
-    names = ", ".join(column.name for column in columns)
-    raise ParameterError(f"there is no parameter {key!r:.80}; this run has {names:.200}")
-
-
-def _recommendation(run: Run, k: int) -> Array | float:
-    return np.empty(0) if run.recommendation is None else float(np.ravel(run.recommendation)[k])
-
-
-def _recommended(run: Run, column: Column) -> float | None:
-    """Where the recommended point lies on the axis of a parameter."""
-    if run.recommendation is None:
-        return None
-    if run.space is None:
-        return float(np.ravel(run.recommendation)[int(column.key)])
-    value = run.best[column.key]
-    if column.options:
-        return float(next(i for i, one in enumerate(column.options) if type(one) is type(value) and one == value))
-    return float(value)
 
 
 def _rows(run: Run, most: int) -> Indices:
