@@ -41,6 +41,15 @@ def chosen() -> rd.Randomist:
     return learner
 
 
+def readme() -> rd.simulation.Run:
+    """The run of the README's first block."""
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(text.split("```python\n")[1].split("```")[0], names)
+    found: rd.simulation.Run = names["run"]
+    return found
+
+
 def main(folder: Path = FOLDER, theme: Any = "light", width: float = 6.8) -> None:
     run, auto = tuned()
     learner = chosen()
@@ -56,6 +65,7 @@ def main(folder: Path = FOLDER, theme: Any = "light", width: float = 6.8) -> Non
         "slices": rd.plot.slices(run, learner=auto, **look),
         "estimates": rd.plot.estimates(learner, baseline="as it is", **look),
         "effective-samples": rd.plot.effective_samples(learner, **look),
+        "readme": rd.plot.slices(readme(), **look),
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():

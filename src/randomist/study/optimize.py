@@ -63,7 +63,8 @@ def optimize(
     rounds, jobs = whole_number(rounds, "rounds"), whole_number(jobs, "jobs")
     timeout = None if timeout is None else number(timeout, "timeout", above=0)
     learner, space = study.learner, study.space
-    problem = FunctionTask(task, space) if is_function(task) else find_task(task)  # type: ignore[arg-type]
+    given: Any = task
+    problem = FunctionTask(given, space) if is_function(given) else find_task(given)
     surely, told = sure_level(learner, until, level), Told()
     sure = None if surely is None else partial(study.surviving, surely)
     endings = [] if sure is None else [when_sure(sure)]
