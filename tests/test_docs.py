@@ -56,8 +56,9 @@ def blocks(page: Path) -> list[tuple[int, str]]:
 
 
 def can_run(source: str) -> bool:
-    """Whether the packages are installed that a block's integrations need."""
-    needed = (package for name, package in INTEGRATIONS.items() if f"randomist.integrations.{name}" in source)
+    """Whether the packages are installed that a block's integrations, or its device, need."""
+    needed = [package for name, package in INTEGRATIONS.items() if f"randomist.integrations.{name}" in source]
+    needed += ["jax"] if "device=" in source else []
     return all(importlib.util.find_spec(package) is not None for package in needed)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, overload
 
+from randomist._lookup import ours
 from randomist.learners.registry import LearnerLike
 from randomist.simulation.loop import Problem, optimize
 from randomist.simulation.run import Run
 
 
+@overload
 def optimize_many(
     task: Problem,
     learner: LearnerLike | None = None,
@@ -17,9 +19,39 @@ def optimize_many(
     seeds: int | Sequence[int] = 10,
     *,
     jobs: int = 1,
+    device: None = None,
     **settings: Any,
-) -> list[Run]:
-    """One run per seed (an integer n means 0..n-1), the same for any number of `jobs`; more than one needs joblib."""
+) -> list[Run]: ...
+@overload
+def optimize_many(
+    task: Problem,
+    learner: LearnerLike | None = None,
+    rounds: int = 100,
+    seeds: int | Sequence[int] = 10,
+    *,
+    device: str,
+    **settings: Any,
+) -> Sequence[Run]: ...
+def optimize_many(
+    task: Problem,
+    learner: LearnerLike | None = None,
+    rounds: int = 100,
+    seeds: int | Sequence[int] = 10,
+    *,
+    jobs: int = 1,
+    device: str | None = None,
+    **settings: Any,
+) -> Sequence[Run]:
+    """One run per seed (an integer n means 0..n-1), the same for any number of `jobs`; more than one needs joblib.
+
+    `device="gpu"` makes all of them at once, with JAX: see `randomist.vectorised`. These are other runs of the same
+    distribution, since a device draws from streams of its own.
+    """
+    if device is not None:
+        runs: Sequence[Run] = ours("randomist.vectorised:optimize_many")(
+            task, learner, rounds, seeds, device=device, **settings
+        )
+        return runs
     seeds = range(seeds) if isinstance(seeds, int) else seeds
     return list(run_all([(task, learner, rounds, seed, settings) for seed in seeds], jobs=jobs))
 
