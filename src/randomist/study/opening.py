@@ -32,11 +32,8 @@ def create_study(
     check_name(name)
     if not isinstance(learner, Learner):
         raise ParameterError(f"a study is made of a learner, got {type(learner).__name__}")
-    if not learner.space.family.drawn or not learner.record.keep:
-        raise ParameterError(
-            "a study keeps what `ask` draws and `tell` is told: it takes no space of likelihoods or trajectories, and "
-            "no learner with keep_record=False"
-        )
+    if not learner.record.keep:
+        raise ParameterError("a study keeps what `ask` draws and `tell` is told; leave keep_record at True")
     text = replay.describe(learner)
     if not replay.is_fresh(learner, replay.fresh(name, text)):
         raise ParameterError("a study begins with a fresh learner, this one was asked or told before; make a new one")

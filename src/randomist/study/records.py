@@ -25,6 +25,7 @@ class StudyTrial(NamedTuple):
     closing: int | None  # the place in the order of tells and fails, from 1
     feasible: bool | None  # False: "failed", for it broke a constraint; None where that was not said
     parameters: dict[str, Any] | None = None  # what the mediator stands for, where the space is `Parameters`
+    log_likelihoods: dict[str, float] | None = None  # of what was done under every policy, where these were told
 
 
 class StudyRecord(NamedTuple):
@@ -86,7 +87,7 @@ class NewChange(NamedTuple):
     """A decision that is about to come or go."""
 
     kind: str  # add or retire
-    data: str  # JSON: the family's state of the new member, and its name; or the decision's number
+    data: str  # JSON: the family's state of the new member, and its name; or the decision's number; see `changes`
     worker: str
 
 

@@ -104,18 +104,28 @@ class Storage(ABC):
         """The `n` trials that were asked with this ticket before, in order; none where it is new."""
 
     @abstractmethod
-    def close(self, study: int, number: int, new: NewClosing, ticket: tuple[str, str] | None = None) -> Closed:
+    def close(
+        self,
+        study: int,
+        number: int,
+        new: NewClosing,
+        ticket: tuple[str, str] | None = None,
+        changes: int | None = None,
+    ) -> Closed:
         """Tell a trial or fail it. The same again changes nothing.
+
+        Raises `Raced` unless so many `changes` were written before, where that is given.
 
         `ticket` is the decision and the mediator that the trial should have. `UnknownTrialError` where there is none
         such, `ClosedTrialError` where it was closed in another way before: with another payoff or `extra`.
         """
 
     @abstractmethod
-    def change(self, study: int, change: NewChange, expected: int) -> ChangeRow:
+    def change(self, study: int, change: NewChange, expected: int, closed: int | None = None) -> ChangeRow:
         """Write that a decision comes or goes: the row, with the counters of this moment.
 
-        Raises `Raced` unless `expected` changes were written before, so that what was checked against those is true.
+        Raises `Raced` unless `expected` changes were written before, and as many trials `closed` where that is given,
+        so that what was checked against those is true.
         """
 
     @abstractmethod

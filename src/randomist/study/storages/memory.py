@@ -163,7 +163,14 @@ class MemoryStorage(Storage):
         with self._place.lock:
             return self._study(study).with_ticket(ticket, n)
 
-    def close(self, study: int, number: int, new: NewClosing, ticket: tuple[str, str] | None = None) -> Closed:
+    def close(
+        self,
+        study: int,
+        number: int,
+        new: NewClosing,
+        ticket: tuple[str, str] | None = None,
+        changes: int | None = None,
+    ) -> Closed:
         with self._place.lock:
             mine = self._study(study)
             if not 0 <= number < len(mine.trials):
@@ -175,17 +182,19 @@ class MemoryStorage(Storage):
                 if (row.payoff, row.extra) != (new.payoff, new.extra):
                     raise closed_before(number, (row.payoff, row.extra), (new.payoff, new.extra))
                 return Closed(row.closing, False)
+            if changes not in (None, len(mine.changes)):
+                raise Raced
             mine.closings.append(number)
             mine.told += new.payoff is not None
             place = len(mine.closings)
             mine.trials[number] = row._replace(state=new.state, closing=place, closed_at=time.time(), **new._asdict())
             return Closed(place, True)
 
-    def change(self, study: int, change: NewChange, expected: int) -> ChangeRow:
+    def change(self, study: int, change: NewChange, expected: int, closed: int | None = None) -> ChangeRow:
         with self._place.lock:
             mine = self._study(study)
             now = mine.counters
-            if now.changes != expected:
+            if now.changes != expected or closed not in (None, now.closed):
                 raise Raced
             mine.changes.append(ChangeRow(expected + 1, change.kind, change.data, now.asked, now.closed))
             return mine.changes[-1]

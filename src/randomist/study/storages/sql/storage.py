@@ -159,7 +159,14 @@ class SQLStorage(Storage):
     def with_ticket(self, study: int, ticket: str, n: int) -> list[AskedRow]:
         return self.database.read(lambda connection: _with_ticket(connection, study, ticket, n))
 
-    def close(self, study: int, number: int, new: NewClosing, ticket: tuple[str, str] | None = None) -> Closed:
+    def close(
+        self,
+        study: int,
+        number: int,
+        new: NewClosing,
+        ticket: tuple[str, str] | None = None,
+        changes: int | None = None,
+    ) -> Closed:
         mine = {"its_study": study, "its_number": number}
         change = mine | {"new_state": new.state} | {f"new_{name}": value for name, value in new._asdict().items()}
         statement = self._close
@@ -167,10 +174,13 @@ class SQLStorage(Storage):
             statement, change = self._close_ticket, change | {"its_decision": ticket[0], "its_mediator": ticket[1]}
 
         def work(connection: sa.Connection, _: int) -> int:
-            place = _count(connection, study, closed=1, told=int(new.payoff is not None)).closed
-            if connection.execute(statement, change | {"new_closing": place} | self.database.now()).rowcount != 1:
+            now = _count(connection, study, closed=1, told=int(new.payoff is not None))
+            written = change | {"new_closing": now.closed} | self.database.now()
+            if connection.execute(statement, written).rowcount != 1:
                 raise _NotOpen  # which undoes the counting
-            return place
+            if changes not in (None, now.changes):
+                raise Raced  # and so does this
+            return now.closed
 
         try:
             return Closed(self.database.write(work), True)
@@ -184,7 +194,7 @@ class SQLStorage(Storage):
             raise closed_before(number, (row.payoff, row.extra), (new.payoff, new.extra))
         return Closed(row.closing, False)
 
-    def change(self, study: int, change: NewChange, expected: int) -> ChangeRow:
+    def change(self, study: int, change: NewChange, expected: int, closed: int | None = None) -> ChangeRow:
         mine = change._asdict() | {"study": study, "place": expected + 1, "token": uuid.uuid4().hex}
 
         def work(connection: sa.Connection, tried: int) -> ChangeRow:
@@ -193,7 +203,7 @@ class SQLStorage(Storage):
                 its = {"its_study": study, "its_token": mine["token"]}
                 if written := connection.execute(statements.WRITTEN, its).all():
                     raise _Found(written)  # which undoes the counting
-            if now.changes != expected + 1:
+            if now.changes != expected + 1 or closed not in (None, now.closed):
                 raise Raced
             moment = {"asked": now.asked, "closed": now.closed} | self.database.now()
             connection.execute(self._change, mine | moment)
