@@ -235,7 +235,9 @@ def test_a_policy_that_comes_while_others_tell(url):
             trial = mine.ask()
             odds, names = four() if "calm" in mine.names else (ODDS, NAMES)
             try:
-                mine.tell(trial, act(trial, odds)[1], log_likelihoods=dict(zip(names, act(trial, odds)[0], strict=True)))
+                mine.tell(
+                    trial, act(trial, odds)[1], log_likelihoods=dict(zip(names, act(trial, odds)[0], strict=True))
+                )
             except MediatorError:  # it came between ask and tell
                 mine.tell(trial, 0.5, log_likelihoods=dict.fromkeys(mine.names, -1.0))
             told += 1
@@ -404,7 +406,16 @@ def test_an_ask_that_was_edited(change, sqlite):
         rd.load_study("ads", storage=sqlite).ask()
 
 
-@pytest.mark.parametrize("data", ["x", "{}", '{"member":null,"name":"calm"}', '{"member":null,"name":"old","alone":true,"log_likelihoods":null}', '{"member":null,"name":"calm","alone":false,"log_likelihoods":{"ids":[],"values":[]}}'])  # fmt: skip
+@pytest.mark.parametrize(
+    "data",
+    [
+        "x",
+        "{}",
+        '{"member":null,"name":"calm"}',
+        '{"member":null,"name":"old","alone":true,"log_likelihoods":null}',
+        '{"member":null,"name":"calm","alone":false,"log_likelihoods":{"ids":[],"values":[]}}',
+    ],
+)
 def test_a_new_policy_that_was_edited(data, sqlite):
     study = rd.create_study("ads", learner(), storage=sqlite)
     live(study, 6)

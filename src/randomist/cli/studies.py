@@ -109,12 +109,12 @@ def ask(
             raise ParameterError("--resume needs --worker NAME, and no --batch")
         unanswered = study.pending(worker=worker)
         if unanswered:
-            _say(_trial(unanswered[0], study))
+            _say(_trial(unanswered[0]))
             return
     if batch is None:
-        _say(_trial(study.ask(lease=lease, ticket=ticket), study))
+        _say(_trial(study.ask(lease=lease, ticket=ticket)))
     else:
-        _say([_trial(trial, study) for trial in study.ask(batch, lease=lease, ticket=ticket)])
+        _say([_trial(trial) for trial in study.ask(batch, lease=lease, ticket=ticket)])
 
 
 @study_app.command(context_settings={"ignore_unknown_options": True})  # a payoff may be negative
@@ -126,11 +126,17 @@ def tell(
     infeasible: Annotated[
         bool, typer.Option("--infeasible", help="It broke a constraint: Auto keeps away from there. No payoff needed.")
     ] = False,
+    log_likelihoods: Annotated[
+        str | None,
+        typer.Option(help='Of what was done under every policy, as JSON: {"old": -0.7, "new": -1.2}; null is -inf.'),
+    ] = None,
     storage: StorageUrl = STORAGE,
 ) -> None:
     """Tell a payoff, or that there is none. What is printed is on disk; the same again changes nothing.
 
     Example: randomist study tell car 0 -12.5
+
+    Example: randomist study tell ads 0 1 --log-likelihoods '{"old": -0.7, "new": -1.2}'
 
     Example: randomist study tell car 1 --fail "the motor was hot"
 
@@ -146,7 +152,8 @@ def tell(
     if payoff is None:
         study.fail(trial, fail or "")
     else:
-        study.tell(trial, payoff)
+        named = None if log_likelihoods is None else _json(log_likelihoods, "--log-likelihoods")
+        study.tell(trial, payoff, log_likelihoods=named)
     _say({"id": trial, "state": "failed" if payoff is None else "told"})
 
 
@@ -164,7 +171,7 @@ def confirm(
     Example: randomist study confirm car 20
     """
     study = _load(name, storage, worker)
-    _say([_trial(trial, study) for trial in study.confirm(n, lease=lease, ticket=ticket)])
+    _say([_trial(trial) for trial in study.confirm(n, lease=lease, ticket=ticket)])
 
 
 @study_app.command()
@@ -198,7 +205,12 @@ def interval(
 @study_app.command()
 def add(
     name: Name,
-    member: Annotated[str, typer.Option(help='As JSON, or a file with it: {"mean": 0.3, "std": 1.0}.')],
+    member: Annotated[
+        str | None,
+        typer.Option(
+            help='As JSON, or a file with it: {"mean": 0.3, "std": 1.0}. Policies that act elsewhere have none.'
+        ),
+    ] = None,
     called: Annotated[str | None, typer.Option("--name", help="What the decision is called.")] = None,
     storage: StorageUrl = STORAGE,
 ) -> None:
@@ -209,7 +221,8 @@ def add(
     from randomist.study.describe import member_from
 
     study = _load(name, storage)
-    number = study.add(member_from(_json(member, "--member"), study.space, foreign=True), called)
+    described = None if member is None else _json(member, "--member")
+    number = study.add(member_from(described, study.space, foreign=True), called)
     _say({"decision": number, "name": study.names[number]})
 
 
@@ -257,7 +270,7 @@ def show(
         "asked": counters.asked,
         "told": counters.told,
         "failed": counters.closed - counters.told,
-        "pending": [_trial(trial, study) for trial in study.pending()],
+        "pending": [_trial(trial) for trial in study.pending()],
         "average_payoff": float(np.mean(learner.record.payoffs)) if learner.told else None,
         "recommendation": for_json(learner.recommend()) if learner.told else None,
     }
@@ -403,10 +416,9 @@ def _write(path: Path, pieces: Any) -> None:
         file.writelines(pieces)
 
 
-def _trial(trial: Any, study: Study) -> dict[str, Any]:
+def _trial(trial: Any) -> dict[str, Any]:
     shown = {"id": trial.id, "decision": for_json(trial.decision), "mediator": for_json(trial.mediator)}
-    names = getattr(study.space, "names", ())
-    return shown | {"name": names[trial.decision]} if names else shown
+    return shown | {"name": trial.name} if trial.name is not None else shown
 
 
 def _interval(found: Any) -> dict[str, Any]:

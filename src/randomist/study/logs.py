@@ -1,8 +1,8 @@
 """The told trials of a study as a log: what each of its policies would have earned.
 
 The learner chose policies by looking at payoffs, so the log is adaptive, and a row is weighted by the policy that acted
-in it (`weights="own"`), whose likelihood is known whatever made the learner choose it. The mixture of all policies, which
-"balance" divides by, depends on payoffs, and is refused.
+in it (`weights="own"`), whose likelihood is known whatever made the learner choose it. The mixture of all policies,
+which "balance" divides by, depends on payoffs, and is refused.
 
 Trials that failed, are pending or were retracted have no row. Where whether a trial is missing depends on what it would
 have paid, estimates are biased and intervals do not hold: decide that by what was known before the payoff.
@@ -61,8 +61,8 @@ def log_of(study: Study, candidates: Sequence[str] | None, settings: dict[str, A
     ends = settings.get("payoff_range") or study.learner_range
     if ends is None:
         raise ParameterError(
-            f"intervals need a range of payoffs, and study {study.name!r} has payoff_range={began.payoff_range!r}; give "
-            "log(payoff_range=(low, high))"
+            f"intervals need a range of payoffs, and study {study.name!r} has payoff_range={began.payoff_range!r}; "
+            "give log(payoff_range=(low, high))"
         )
     if began.out_of_range == "clip":
         payoffs = np.clip(payoffs, *ends)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +15,8 @@ from randomist.errors import ShapeError
 from randomist.histories.estimates import Estimates
 from randomist.learners.base import Trial
 from randomist.study.dashboard.data import snapshot
-from randomist.study.describe import learner_from, member_from
-from randomist.study.export import FORMATS, Format, lines
+from randomist.study.describe import episode_from, learner_from, member_from
+from randomist.study.export import FORMATS, Format, lines, plain
 from randomist.study.opening import create_study
 from randomist.study.records import STATES, State
 from randomist.study.service import models
@@ -93,8 +94,23 @@ def confirm(request: Request, name: Name, body: models.Confirm) -> Any:
 )
 def tell(request: Request, name: Name, number: Number, body: models.Tell) -> Any:
     """The payoff of a trial, or that it broke a constraint; on disk when the answer comes. Again changes nothing."""
-    study_of(request, name).tell(number, body.payoff, feasible=body.feasible)
+    known = body.log_likelihoods
+    named = None if known is None else {key: -math.inf if value is None else value for key, value in known.items()}
+    study_of(request, name).tell(number, body.payoff, feasible=body.feasible, log_likelihoods=named)
     return {"id": number, "state": "told"} if body.feasible else {"id": number, "state": "failed", "feasible": False}
+
+
+@router.post(
+    "/studies/{name}/trials/{number}/episode",
+    response_model=models.Closed,
+    response_model_exclude_none=True,
+    responses=problems(404, 409),
+    dependencies=[WORK],
+)
+def tell_episode(request: Request, name: Name, number: Number, body: models.Episode) -> Any:
+    """What the policy of a trial did, in a study of policies over trajectories; on disk when the answer comes."""
+    study_of(request, name).tell_episode(number, episode_from(body.model_dump()))
+    return {"id": number, "state": "told"}
 
 
 @router.post(
@@ -128,7 +144,10 @@ async def decisions(request: Request, name: Name) -> Any:
 def add(request: Request, name: Name, body: models.NewDecision) -> Any:
     """One more decision from now on; on disk when the answer comes. What was told so far informs it."""
     study = study_of(request, name)
-    number = study.add(member_from(body.member, study.space), body.name, worker=caller_of(request))
+    known = body.log_likelihoods
+    told = None if known is None else {int(id_): -math.inf if x is None else x for id_, x in known.items()}
+    member = member_from(body.member, study.space)
+    number = study.add(member, body.name, log_likelihoods=told, worker=caller_of(request))
     return {"decision": number, "name": study.names[number], "active": True}
 
 
@@ -219,8 +238,7 @@ def trials(
 ) -> Any:
     """A page of trials, by id."""
     found = study_of(request, name).trials(tuple(state or STATES), first=first, limit=limit)
-    shown = [t._asdict() | {"decision": for_json(t.decision), "mediator": for_json(t.mediator)} for t in found]
-    return {"trials": shown, "next": found[-1].id + 1 if len(found) == limit else None}
+    return {"trials": [plain(t) for t in found], "next": found[-1].id + 1 if len(found) == limit else None}
 
 
 @router.get(
