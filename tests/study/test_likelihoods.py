@@ -123,7 +123,7 @@ def test_what_cannot_be_is_refused_and_written_nowhere(given, error, said, place
     for ticket in (trial, trial.id):
         with pytest.raises(error, match=said):
             study.tell(ticket, 0.5, log_likelihoods=given)
-    assert study.counters == (1, 0, 0, 0, 0)
+    assert study.counters[:5] == (1, 0, 0, 0, 0)
     for payoff in (math.nan, 7.0, None, "x"):
         with pytest.raises(rd.errors.PayoffError):
             study.tell(trial, payoff, log_likelihoods=[0, 0, 0])
@@ -138,7 +138,7 @@ def test_what_cannot_be_is_refused_and_written_nowhere(given, error, said, place
     with pytest.raises(UnknownTrialError):
         study.tell(trial._replace(mediator=1.5), 0.5, log_likelihoods=[0, 0, 0])
     study.tell(trial, 0.5, log_likelihoods=[0, 0, 0])
-    assert study.counters == (1, 1, 1, 0, 0)
+    assert study.counters[:5] == (1, 1, 1, 0, 0)
 
 
 def test_where_the_family_knows_none_are_taken(sqlite):

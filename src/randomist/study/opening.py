@@ -5,7 +5,7 @@ from __future__ import annotations
 from randomist.errors import ParameterError, StudyExistsError
 from randomist.learners.base import Learner
 from randomist.study import replay
-from randomist.study.checks import check_lease, check_name
+from randomist.study.checks import check_lease, check_name, check_worker
 from randomist.study.storages import open_storage
 from randomist.study.storages.base import PATIENCE, Storage
 from randomist.study.study import Study
@@ -48,6 +48,8 @@ def create_study(
             raise StudyExistsError(
                 f"study {name!r} exists with another learner or other settings; take another name, or load_study"
             ) from None
+    else:
+        place.note(record.id, check_worker(worker), "create", {"name": name})
     return Study(place, record, worker)
 
 
@@ -55,6 +57,12 @@ def load_study(name: str, *, storage: str | Storage, worker: str | None = None, 
     """A study that was created before, by whichever process."""
     place = open_storage(storage, patience)
     return Study(place, place.find(check_name(name)), worker)
+
+
+def delete_study(name: str, *, storage: str | Storage, worker: str | None = None, patience: float = PATIENCE) -> None:
+    """Forget a study and all of its trials, for good. The name is free then; who still has the study is refused."""
+    place = open_storage(storage, patience)
+    place.delete(place.find(check_name(name)).id, check_worker(worker))
 
 
 def study_names(storage: str | Storage) -> list[str]:

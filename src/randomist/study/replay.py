@@ -99,6 +99,12 @@ def read(shapes: Shapes, found: Everything, began: Learner) -> Past:
         )
     payoffs = _payoffs(shapes, columns, closings)
     feasible, observed = _extras(shapes, columns, closings)
+    reasons = [str(columns.reason[n] or "") for n in closings]
+    if counters.retracted or any(why is not None for why in columns.retracted):
+        gone = _retracted(shapes, columns, closings, counters)
+        payoffs[gone], feasible[gone] = np.nan, True  # it counts as one that was never answered
+        for place in np.flatnonzero(gone).tolist():
+            reasons[place] = f"retracted: {columns.retracted[closings[place]]}"
     if np.count_nonzero(~np.isnan(payoffs)) != counters.told:
         raise StudyDataError(f"study {shapes.study!r} counts {counters.told} told trials, its rows say otherwise")
     for row in found.changes:
@@ -107,7 +113,6 @@ def read(shapes: Shapes, found: Everything, began: Learner) -> Past:
             raise shapes.wrong_change(
                 row.place, f"after {row.asked} asks, trial {number} cannot be among {row.closed} closings"
             )
-    reasons = [str(columns.reason[n] or "") for n in closings]
     return Past(decisions, mediators, closings, payoffs, reasons, feasible, observed, found.changes)
 
 
@@ -125,6 +130,20 @@ def _closings(shapes: Shapes, columns: Columns) -> Indices:
             raise shapes.wrong(number, f"closing must be in 1..{len(closed)}, each once, got {place!r}")
         seen.add(place)
     raise AssertionError("unreachable: places in 1..n, each once, are a permutation")
+
+
+def _retracted(
+    shapes: Shapes, columns: Columns, closings: Indices, counters: Counters
+) -> np.typing.NDArray[np.bool_]:
+    """Which of the closed trials were taken back, in their order."""
+    marked = [n for n, why in enumerate(columns.retracted) if why is not None]
+    for number in marked:
+        shapes.check_retracted(number, columns.state[number], columns.retracted[number])
+    if len(marked) != counters.retracted:
+        raise StudyDataError(
+            f"study {shapes.study!r} counts {counters.retracted} retracted trials, and has {len(marked)}; restore a backup"
+        )
+    return np.isin(closings, np.array(marked, np.int64))
 
 
 def _payoffs(shapes: Shapes, columns: Columns, closings: Indices) -> Array:

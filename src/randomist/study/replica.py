@@ -35,6 +35,8 @@ class Replica:
         known = self.known
         news = self.storage.news(self.record.id, known.asked, known.closed, known.changes)
         now = news.counters
+        if now.retracted != known.retracted:
+            return self._load()  # what was told is not what this learner knows
         if (len(news.asks), len(news.closings), len(news.changes)) != (
             *(now.asked - known.asked, now.closed - known.closed),
             now.changes - known.changes,

@@ -119,6 +119,11 @@ class Shapes:
             )
         self.extra(row.number, row.state, row.extra)
 
+    def check_retracted(self, number: int, state: str, why: Any) -> None:
+        """Refuse a mark that says of something else than a closed trial that it was taken back."""
+        if why is not None and (not isinstance(why, str) or state == "asked"):
+            raise self.wrong(number, f"retracted must be empty, or say why a closed trial was; got {why!r:.80}")
+
     def extra(self, number: int, state: str, text: Any) -> Extra:
         """What a trial was told besides a payoff, checked: a failed one may have been infeasible."""
         if not self.drawn:
@@ -167,7 +172,12 @@ class Shapes:
         payoff = extra.payoff if row.payoff is None else row.payoff
         named = Trial.of(self.space, row.number, decision, mediator).parameters
         done = None if extra.observed is None else observed.by_name(cast(Finite, self.space), extra.observed)
-        return StudyTrial(row.number, state, decision, mediator, payoff, *row[5:-1], extra.feasible, named, done)
+        return StudyTrial(
+            *(row.number, state, decision, mediator, payoff, row.worker),
+            row.reason if row.retracted is None else row.retracted,
+            *(row.asked_at, row.lease_until, row.closed_at, row.closing),
+            *(extra.feasible, named, done, row.closed_by),
+        )
 
     def _mediator(self, value: Any) -> Any:
         return frozen(value) if self.drawn else None
@@ -179,8 +189,9 @@ class Shapes:
             raise self.wrong(row.number, f"its times must be finite numbers, got {times}")
         if row.state != "asked":
             self.check_closed(row, row.closing)
-            return cast(State, row.state)
-        if row.closing is not None or row.payoff is not None:
+            self.check_retracted(row.number, row.state, row.retracted)
+            return cast(State, row.state if row.retracted is None else "retracted")
+        if row.closing is not None or row.payoff is not None or row.retracted is not None:
             raise self.wrong(row.number, "an asked trial has no payoff and no closing yet")
         return "stale" if row.lease_until < now else "asked"
 

@@ -21,12 +21,14 @@ from randomist.learners.base import Learner, Proposal, Trial
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite, Space
 from randomist.study import changes, replay, telling
-from randomist.study.checks import check_id, check_lease, check_ticket, check_worker, clean
+from randomist.study.audits import read_audit
+from randomist.study.checks import check_id, check_lease, check_name, check_ticket, check_worker, clean
 from randomist.study.forks import on_fork
 from randomist.study.reader import Reader
 from randomist.study.records import (
     STATES,
     AskRequest,
+    AuditEntry,
     ClosedRow,
     Counters,
     NewChange,
@@ -120,6 +122,7 @@ class Study:
         *,
         feasible: bool = True,
         log_likelihoods: Mapping[str, float] | ArrayLike | None = None,
+        worker: str | None = None,
     ) -> None:
         """The payoff of a trial, in the user's units; on disk when this returns.
 
@@ -134,10 +137,10 @@ class Study:
         """
         if not flag(feasible, "feasible"):
             self._kind.check_excludes(check_id(trial.id if isinstance(trial, Trial) else trial))
-            self._close(trial, NewClosing(extra=infeasible(None if payoff is None else number(payoff))))
+            self._close(trial, NewClosing(extra=infeasible(None if payoff is None else number(payoff))), worker)
             return
         if not self._drawn:
-            self._tell_done(trial, telling.by_likelihoods(payoff, log_likelihoods, self._range))
+            self._tell_done(trial, telling.by_likelihoods(payoff, log_likelihoods, self._range), worker)
             return
         if log_likelihoods is not None:
             raise ParameterError(
@@ -146,9 +149,9 @@ class Study:
         value = number(payoff)
         if not self._range.running:
             self._range.unit(value)  # refuses
-        self._close(trial, NewClosing(value))
+        self._close(trial, NewClosing(value), worker)
 
-    def tell_episode(self, trial: Trial | int, episode: Episode) -> None:
+    def tell_episode(self, trial: Trial | int, episode: Episode, *, worker: str | None = None) -> None:
         """What the policy of a trial did, in a space of policies, `Finite.policies`; on disk when this returns.
 
         The row holds what the policies say of the episode, and not the episode itself.
@@ -158,11 +161,46 @@ class Study:
                 "episodes are told in a space of policies, Finite.policies(...); here the mediator was drawn by ask: "
                 "tell(trial, payoff)"
             )
-        self._tell_done(trial, telling.by_episode(episode, self._range))
+        self._tell_done(trial, telling.by_episode(episode, self._range), worker)
 
-    def fail(self, trial: Trial | int, reason: str = "") -> None:
+    def fail(self, trial: Trial | int, reason: str = "", *, worker: str | None = None) -> None:
         """A trial that will never be answered: it leaves no trace in the estimates. Again changes nothing."""
-        self._close(trial, NewClosing(reason=clean(reason)))
+        self._close(trial, NewClosing(reason=clean(reason)), worker)
+
+    def retract(self, trial: Trial | StudyTrial | int, reason: str = "", *, worker: str | None = None) -> None:
+        """Take a tell back: the row stays, marked, and does not count any more. Again changes nothing.
+
+        Estimates are from now on as if it had never been told; decisions that were made with it stay. `intervals` count
+        it as a trial that failed, the worst for either side, so they hold whatever made you take it back. `log` leaves
+        it out: if you chose it by its payoff, evaluations of the log do not hold.
+        """
+        id_ = check_id(trial.id if isinstance(trial, Trial | StudyTrial) else trial)
+        who = self.worker if worker is None else check_worker(worker)
+        self.storage.retract(self.record.id, id_, clean(reason), who)
+
+    # The study as a whole.
+
+    @property
+    def archived(self) -> bool:
+        """Whether the study may only be read."""
+        return self.storage.archived_at(self.record.id) is not None
+
+    def archive(self, *, worker: str | None = None) -> None:
+        """Make the study read-only for everybody: asks, tells and changes raise `ArchivedStudyError`."""
+        self.storage.archive(self.record.id, True, self.worker if worker is None else check_worker(worker))
+
+    def unarchive(self, *, worker: str | None = None) -> None:
+        """Open an archived study again."""
+        self.storage.archive(self.record.id, False, self.worker if worker is None else check_worker(worker))
+
+    def rename(self, name: str, *, worker: str | None = None) -> None:
+        """Give the study another name. Workers that have it go on; who loads it needs the new name."""
+        self.storage.rename(self.record.id, check_name(name), self.worker if worker is None else check_worker(worker))
+        self.name, self.record = name, self.record._replace(name=name)
+
+    def audit(self) -> list[AuditEntry]:
+        """Who did what to the study as a whole, its decisions and its tells, in order. Trials name who closed them."""
+        return [read_audit(self.name, row) for row in self.storage.audit(self.record.id)]
 
     def confirm(
         self, n: int, *, lease: float | None = None, ticket: str | None = None, worker: str | None = None
@@ -400,7 +438,7 @@ class Study:
 
     def _repr_html_(self) -> str:
         counters = self.counters
-        pending, failed = counters.asked - counters.closed, counters.closed - counters.told
+        pending, failed = counters.asked - counters.closed, counters.failed
         rows = [("learner", self.learner_name), ("told", f"{counters.told:,}"), ("failed", f"{failed:,}")]
         rows += [("pending", f"{pending:,}"), ("storage", self.storage.name)]
         return _html.table(f"Study {self.name}", rows)
@@ -482,10 +520,12 @@ class Study:
             for trial, search, stream in zip(proposal.trials, proposal.searches, streams, strict=True)
         ]
 
-    def _tell_done(self, trial: Trial | int, observe: telling.Observe) -> None:
-        telling.tell(self._reader, trial, observe, lambda new, changes: self._close(trial, new, changes))
+    def _tell_done(self, trial: Trial | int, observe: telling.Observe, worker: str | None) -> None:
+        telling.tell(self._reader, trial, observe, lambda new, changes: self._close(trial, new, worker, changes))
 
-    def _close(self, trial: Trial | int, new: NewClosing, changes: int | None = None) -> None:
+    def _close(
+        self, trial: Trial | int, new: NewClosing, worker: str | None = None, changes: int | None = None
+    ) -> None:
         ticket: tuple[str, str] | None = None
         if isinstance(trial, Trial):
             try:
@@ -495,9 +535,11 @@ class Study:
                     f"{trial} is not a trial of study {self.name!r}; tell the one it gave"
                 ) from None
         id_ = check_id(trial.id if isinstance(trial, Trial) else trial)
-        place, changed = self.storage.close(self.record.id, id_, new, ticket, changes)
+        new = new._replace(closed_by=self.worker if worker is None else check_worker(worker))
+        expected = () if changes is None else (changes,)
+        place, changed = self.storage.close(self.record.id, id_, new, ticket, *expected)
         if changed and self._lock.acquire(blocking=False):  # else the next ask reads it
             try:
-                self._replica.close(ClosedRow(id_, place, new.state, *new), changes)
+                self._replica.close(ClosedRow(id_, place, new.state, *new[:3]), changes)
             finally:
                 self._lock.release()

@@ -42,10 +42,12 @@ from randomist.study.storages.base import (
     no_study,
     other_size,
     other_trial,
+    study_archived,
     study_gone,
 )
 from randomist.study.storages.sql import statements
 from randomist.study.storages.sql.database import Database
+from randomist.study.storages.sql.keeping import Keeping
 from randomist.study.storages.sql.schema import checkpoints, studies
 
 
@@ -60,7 +62,7 @@ class _Found(Exception):  # noqa: N818
         self.rows = rows
 
 
-class SQLStorage(Storage):
+class SQLStorage(Keeping, Storage):
     """All studies of one SQLite file or PostgreSQL database."""
 
     def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
@@ -207,6 +209,7 @@ class SQLStorage(Storage):
                 raise Raced
             moment = {"asked": now.asked, "closed": now.closed} | self.database.now()
             connection.execute(self._change, mine | moment)
+            self.audited(connection, study, change.worker, change.kind, {"change": now.changes})
             return ChangeRow(now.changes, change.kind, change.data, now.asked, now.closed)
 
         try:
@@ -291,7 +294,10 @@ def _count(
 ) -> Counters:
     """Add to a study's counters; this holds its row until the transaction ends."""
     more = {"more_asked": asked, "more_closed": closed, "more_told": told, "more_changes": changes}
-    return _counted(connection.execute(statements.COUNT, more | {"its_study": study}).one_or_none())
+    row = connection.execute(statements.COUNT, more | {"its_study": study}).one_or_none()
+    if row is not None and row.archived_at is not None:
+        raise study_archived()  # which undoes the counting
+    return _counted(None if row is None else row[:-1])
 
 
 def _counters(connection: sa.Connection, study: int) -> Counters:
