@@ -271,7 +271,12 @@ def test_a_study_is_deleted(place, monkeypatch):
     assert rd.study_names(place) == ["bus"]
     with pytest.raises(UnknownStudyError):
         rd.delete_study("car", storage=place)
-    for refused in (lambda: study.ask(), lambda: study.tell(trial, 0.5), lambda: study.counters, lambda: study.archive()):
+    for refused in (
+        lambda: study.ask(),
+        lambda: study.tell(trial, 0.5),
+        lambda: study.counters,
+        lambda: study.archive(),
+    ):
         with pytest.raises(UnknownStudyError):
             refused()
     again = rd.create_study("car", rd.UCB1(GAUSSIANS, seed=4), storage=place)

@@ -78,7 +78,9 @@ def test_other_versions_are_refused_until_upgraded(url):
         lambda: rd.create_study("bus", rd.UCB1(GAUSSIANS), storage=url),
         lambda: open_storage(url).upgrade(),
     ):
-        with pytest.raises(SchemaVersionError, match=f"version 99, this randomist knows up to {schema.VERSION}; install a newer"):
+        with pytest.raises(
+            SchemaVersionError, match=f"version 99, this randomist knows up to {schema.VERSION}; install a newer"
+        ):
             refused()
     edit(url, "update randomist_schema set version = 1")
     with pytest.raises(SchemaVersionError, match="run `randomist study upgrade"):

@@ -265,7 +265,7 @@ def test_scalar_boxes_and_whole_mediators(url):
     trial = play(line, 4)[-1]
     assert type(trial.decision) is type(trial.mediator) is float
     shown = line.trials()[-1]
-    assert (shown.decision, shown.mediator) == trial[1:]
+    assert (shown.decision, shown.mediator) == trial[1:3]
     classes = rd.create_study("classes", rd.Randomist(CATEGORIES, seed=1), storage=url)
     trial = play(classes, 4)[-1]
     assert type(trial.mediator) is int

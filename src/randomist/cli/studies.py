@@ -73,7 +73,7 @@ def create(
     else:
         made = learner_from(learner, _json(space or "", "--space"), chosen, foreign=True)
     study = create_study(name, made, storage=storage, lease=lease, exist_ok=exist_ok)
-    _say({"name": study.name, "learner": study.learner_name, "storage": study.storage.name})
+    say({"name": study.name, "learner": study.learner_name, "storage": study.storage.name})
 
 
 @study_app.command()
@@ -98,23 +98,23 @@ def ask(
 
     Example: trial=$(randomist study ask car --worker bench --resume)
     """
-    study = _load(name, storage, worker)
+    study = load(name, storage, worker)
     if until is not None:
         choice(until, ("sure",), "--until")
         if len(study.surviving(level)) == 1:
-            _say({"sure": True, "recommendation": for_json(study.recommend())})
+            say({"sure": True, "recommendation": for_json(study.recommend())})
             return
     if resume:
         if worker is None or batch is not None:
             raise ParameterError("--resume needs --worker NAME, and no --batch")
         unanswered = study.pending(worker=worker)
         if unanswered:
-            _say(_trial(unanswered[0]))
+            say(_trial(unanswered[0]))
             return
     if batch is None:
-        _say(_trial(study.ask(lease=lease, ticket=ticket)))
+        say(_trial(study.ask(lease=lease, ticket=ticket)))
     else:
-        _say([_trial(trial) for trial in study.ask(batch, lease=lease, ticket=ticket)])
+        say([_trial(trial) for trial in study.ask(batch, lease=lease, ticket=ticket)])
 
 
 @study_app.command(context_settings={"ignore_unknown_options": True})  # a payoff may be negative
@@ -142,10 +142,10 @@ def tell(
 
     Example: randomist study tell car 2 --infeasible
     """
-    study = _load(name, storage)
+    study = load(name, storage)
     if infeasible and fail is None:
         study.tell(trial, payoff, feasible=False)
-        _say({"id": trial, "state": "failed", "feasible": False})
+        say({"id": trial, "state": "failed", "feasible": False})
         return
     if infeasible or (payoff is None) == (fail is None):
         raise ParameterError('tell a payoff, or --fail "why", or --infeasible')
@@ -154,7 +154,7 @@ def tell(
     else:
         named = None if log_likelihoods is None else _json(log_likelihoods, "--log-likelihoods")
         study.tell(trial, payoff, log_likelihoods=named)
-    _say({"id": trial, "state": "failed" if payoff is None else "told"})
+    say({"id": trial, "state": "failed" if payoff is None else "told"})
 
 
 @study_app.command()
@@ -170,8 +170,8 @@ def confirm(
 
     Example: randomist study confirm car 20
     """
-    study = _load(name, storage, worker)
-    _say([_trial(trial) for trial in study.confirm(n, lease=lease, ticket=ticket)])
+    study = load(name, storage, worker)
+    say([_trial(trial) for trial in study.confirm(n, lease=lease, ticket=ticket)])
 
 
 @study_app.command()
@@ -189,7 +189,7 @@ def interval(
     """
     from randomist.errors import NoDataError
 
-    study = _load(name, storage)
+    study = load(name, storage)
     shown = _interval(study.interval(None if point is None else _json(point, "--point"), level))
     if point is None:
         try:
@@ -199,7 +199,7 @@ def interval(
         else:
             both = {"mean": _interval(found.mean), "median": _interval(found.median)}
             shown["confirmed"] = {"point": for_json(found.point), "plays": found.plays} | both
-    _say(shown)
+    say(shown)
 
 
 @study_app.command()
@@ -220,10 +220,10 @@ def add(
     """
     from randomist.study.describe import member_from
 
-    study = _load(name, storage)
+    study = load(name, storage)
     described = None if member is None else _json(member, "--member")
     number = study.add(member_from(described, study.space, foreign=True), called)
-    _say({"decision": number, "name": study.names[number]})
+    say({"decision": number, "name": study.names[number]})
 
 
 @study_app.command()
@@ -236,11 +236,11 @@ def retire(
 
     Example: randomist study retire ads bold
     """
-    study = _load(name, storage)
+    study = load(name, storage)
     numbered = decision not in study.names and decision.isdecimal()
     study.retire(int(decision) if numbered else decision)
     number = int(decision) if numbered else study.names.index(decision)
-    _say({"decision": number, "name": study.names[number], "active": False})
+    say({"decision": number, "name": study.names[number], "active": False})
 
 
 @study_app.command()
@@ -260,16 +260,18 @@ def show(
     from randomist.study import study_names
 
     if name is None:
-        _say({"studies": study_names(storage)})
+        say({"studies": study_names(storage)})
         return
-    study = _load(name, storage)
+    study = load(name, storage)
     learner, counters = study.learner, study.counters
     shown: dict[str, Any] = {
         "name": study.name,
         "learner": study.learner_name,
         "asked": counters.asked,
         "told": counters.told,
-        "failed": counters.closed - counters.told,
+        "failed": counters.failed,
+        "retracted": counters.retracted,
+        "archived": study.archived,
         "pending": [_trial(trial) for trial in study.pending()],
         "average_payoff": float(np.mean(learner.record.payoffs)) if learner.told else None,
         "recommendation": for_json(learner.recommend()) if learner.told else None,
@@ -286,7 +288,7 @@ def show(
             shown["intervals"] = {key: value.tolist() for key, value in study.intervals(level)._asdict().items()}
             shown["surviving"] = study.surviving(level).tolist()
             shown["rounds_left"] = rounds if math.isfinite(rounds) else None
-    _say(shown)
+    say(shown)
 
 
 @study_app.command()
@@ -301,7 +303,7 @@ def export(
     from randomist.study.dashboard import snapshot, static_page
     from randomist.study.export import lines
 
-    study = _load(name, storage)
+    study = load(name, storage)
     if html is not None:
         _write(html, [static_page(snapshot(study))])
     if csv is not None:
@@ -312,7 +314,7 @@ def export(
         for piece in lines(study, "jsonl"):
             sys.stdout.write(piece)
         return
-    _say({"written": [str(path) for path in (html, csv, jsonl) if path is not None]})
+    say({"written": [str(path) for path in (html, csv, jsonl) if path is not None]})
 
 
 @study_app.command()
@@ -321,7 +323,7 @@ def upgrade(storage: StorageUrl = STORAGE) -> None:
     from randomist.study.storages import open_storage
 
     before, after = open_storage(storage).upgrade()
-    _say({"from": before, "to": after})
+    say({"from": before, "to": after})
 
 
 def serve(
@@ -390,7 +392,8 @@ app.command(name="serve")(serve)
 study_app.command(name="serve")(serve)
 
 
-def _load(name: str, storage: str, worker: str | None = None) -> Study:
+def load(name: str, storage: str, worker: str | None = None) -> Study:
+    """A study, or what to install."""
     try:
         from randomist.study import load_study
     except ImportError as missing:
@@ -398,7 +401,8 @@ def _load(name: str, storage: str, worker: str | None = None) -> Study:
     return load_study(name, storage=storage, worker=worker)
 
 
-def _say(value: Any) -> None:
+def say(value: Any) -> None:
+    """One line of JSON."""
     print(json.dumps(value))
 
 

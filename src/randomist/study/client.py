@@ -29,6 +29,7 @@ from randomist.histories.estimates import Estimates
 from randomist.learners.base import Trial
 from randomist.learners.payoffs import number
 from randomist.study.checks import check_id, check_name, check_ticket, clean
+from randomist.study.records import AuditEntry
 
 if TYPE_CHECKING:
     from randomist.families.base import Family
@@ -50,6 +51,8 @@ class StudyInfo(NamedTuple):
     asked: int
     told: int
     failed: int
+    retracted: int = 0
+    archived: bool = False
 
 
 class Client:
@@ -82,6 +85,10 @@ class Client:
         found = RemoteStudy(self, check_name(name))
         found.info()
         return found
+
+    def delete(self, name: str) -> None:
+        """Forget a study and all of its trials, for good. Where the answer was lost, `studies` shows it."""
+        self.call("DELETE", f"studies/{quote(check_name(name), safe='')}", repeat=False)
 
     def call(self, method: str, path: str, body: Any = None, *, repeat: bool = True) -> Any:
         """One request and its answer as JSON; tried again while the service is away, if it may be repeated."""
@@ -148,7 +155,7 @@ class RemoteStudy:
     def info(self) -> StudyInfo:
         """Its learner and counters."""
         said = self.client.call("GET", self._path)
-        return StudyInfo(**{field: said[field] for field in StudyInfo._fields})
+        return StudyInfo(**{field: said[field] for field in StudyInfo._fields if field in said})
 
     @overload
     def ask(self, *, lease: float | None = None, worker: str | None = None, ticket: str | None = None) -> Trial: ...
@@ -197,6 +204,32 @@ class RemoteStudy:
     def fail(self, trial: Trial | int, reason: str = "") -> None:
         """A trial that will never be answered."""
         self._close(trial, "fail", {"reason": clean(reason)})
+
+    def retract(self, trial: Trial | int, reason: str = "") -> None:
+        """Take a tell back: its row stays, marked, and does not count any more."""
+        self._close(trial, "retract", {"reason": clean(reason)})
+
+    def archive(self) -> None:
+        """Make the study read-only for everybody."""
+        self.client.call("POST", f"{self._path}/archive")
+
+    def unarchive(self) -> None:
+        """Open it again."""
+        self.client.call("POST", f"{self._path}/unarchive")
+
+    @property
+    def archived(self) -> bool:
+        """Whether the study may only be read."""
+        return self.info().archived
+
+    def rename(self, name: str) -> None:
+        """Give the study another name. Where the answer was lost, `Client.studies` shows it."""
+        self.client.call("POST", f"{self._path}/rename", {"name": check_name(name)}, repeat=False)
+        self.name, self._path = name, f"studies/{quote(name, safe='')}"
+
+    def audit(self) -> list[AuditEntry]:
+        """Who did what to the study, besides asking and telling, in order."""
+        return [AuditEntry(**entry) for entry in self.client.call("GET", f"{self._path}/audit")["entries"]]
 
     def confirm(
         self, n: int, *, lease: float | None = None, worker: str | None = None, ticket: str | None = None

@@ -22,12 +22,13 @@ def create_study(
     worker: str | None = None,
     exist_ok: bool = False,
     patience: float = PATIENCE,
+    by: str | None = None,
 ) -> Study:
     """A new study of a fresh learner, in `sqlite:///study.db`, `postgresql://user@host/name` or `memory://name`.
 
     `lease` is how many seconds a worker has until its trial counts as stale. With `exist_ok=True` a study of the same
     name and the same learner is loaded, so that every worker can run the same script. `patience` is how many seconds to
-    wait for a storage that is busy or away.
+    wait for a storage that is busy or away. `by` is who creates it, for the record; by default the worker.
     """
     check_name(name)
     if not isinstance(learner, Learner):
@@ -49,7 +50,7 @@ def create_study(
                 f"study {name!r} exists with another learner or other settings; take another name, or load_study"
             ) from None
     else:
-        place.note(record.id, check_worker(worker), "create", {"name": name})
+        place.note(record.id, check_worker(by or worker), "create", {"name": name})
     return Study(place, record, worker)
 
 

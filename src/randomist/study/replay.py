@@ -132,16 +132,15 @@ def _closings(shapes: Shapes, columns: Columns) -> Indices:
     raise AssertionError("unreachable: places in 1..n, each once, are a permutation")
 
 
-def _retracted(
-    shapes: Shapes, columns: Columns, closings: Indices, counters: Counters
-) -> np.typing.NDArray[np.bool_]:
+def _retracted(shapes: Shapes, columns: Columns, closings: Indices, counters: Counters) -> np.typing.NDArray[np.bool_]:
     """Which of the closed trials were taken back, in their order."""
     marked = [n for n, why in enumerate(columns.retracted) if why is not None]
     for number in marked:
         shapes.check_retracted(number, columns.state[number], columns.retracted[number])
     if len(marked) != counters.retracted:
         raise StudyDataError(
-            f"study {shapes.study!r} counts {counters.retracted} retracted trials, and has {len(marked)}; restore a backup"
+            f"study {shapes.study!r} counts {counters.retracted} retracted trials, and has {len(marked)}; restore a "
+            "backup"
         )
     return np.isin(closings, np.array(marked, np.int64))
 

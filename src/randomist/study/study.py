@@ -21,14 +21,13 @@ from randomist.learners.base import Learner, Proposal, Trial
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite, Space
 from randomist.study import changes, replay, telling
-from randomist.study.audits import read_audit
-from randomist.study.checks import check_id, check_lease, check_name, check_ticket, check_worker, clean
+from randomist.study.checks import check_id, check_lease, check_ticket, check_worker, clean
 from randomist.study.forks import on_fork
+from randomist.study.keeping import Kept
 from randomist.study.reader import Reader
 from randomist.study.records import (
     STATES,
     AskRequest,
-    AuditEntry,
     ClosedRow,
     Counters,
     NewChange,
@@ -58,7 +57,7 @@ LARGEST_BATCH = 1000
 T = TypeVar("T")
 
 
-class Study:
+class Study(Kept):
     """A learner that survives its process. Made by `create_study` and `load_study`.
 
     The learner proposes trials, given what was told so far, outside of any transaction; then they are written in one.
@@ -166,41 +165,6 @@ class Study:
     def fail(self, trial: Trial | int, reason: str = "", *, worker: str | None = None) -> None:
         """A trial that will never be answered: it leaves no trace in the estimates. Again changes nothing."""
         self._close(trial, NewClosing(reason=clean(reason)), worker)
-
-    def retract(self, trial: Trial | StudyTrial | int, reason: str = "", *, worker: str | None = None) -> None:
-        """Take a tell back: the row stays, marked, and does not count any more. Again changes nothing.
-
-        Estimates are from now on as if it had never been told; decisions that were made with it stay. `intervals` count
-        it as a trial that failed, the worst for either side, so they hold whatever made you take it back. `log` leaves
-        it out: if you chose it by its payoff, evaluations of the log do not hold.
-        """
-        id_ = check_id(trial.id if isinstance(trial, Trial | StudyTrial) else trial)
-        who = self.worker if worker is None else check_worker(worker)
-        self.storage.retract(self.record.id, id_, clean(reason), who)
-
-    # The study as a whole.
-
-    @property
-    def archived(self) -> bool:
-        """Whether the study may only be read."""
-        return self.storage.archived_at(self.record.id) is not None
-
-    def archive(self, *, worker: str | None = None) -> None:
-        """Make the study read-only for everybody: asks, tells and changes raise `ArchivedStudyError`."""
-        self.storage.archive(self.record.id, True, self.worker if worker is None else check_worker(worker))
-
-    def unarchive(self, *, worker: str | None = None) -> None:
-        """Open an archived study again."""
-        self.storage.archive(self.record.id, False, self.worker if worker is None else check_worker(worker))
-
-    def rename(self, name: str, *, worker: str | None = None) -> None:
-        """Give the study another name. Workers that have it go on; who loads it needs the new name."""
-        self.storage.rename(self.record.id, check_name(name), self.worker if worker is None else check_worker(worker))
-        self.name, self.record = name, self.record._replace(name=name)
-
-    def audit(self) -> list[AuditEntry]:
-        """Who did what to the study as a whole, its decisions and its tells, in order. Trials name who closed them."""
-        return [read_audit(self.name, row) for row in self.storage.audit(self.record.id)]
 
     def confirm(
         self, n: int, *, lease: float | None = None, ticket: str | None = None, worker: str | None = None

@@ -13,9 +13,11 @@ from starlette.routing import compile_path
 
 from randomist import __version__
 from randomist.errors import (
+    ArchivedStudyError,
     ClosedTrialError,
     NoDataError,
     RandomistError,
+    RetractionError,
     ServiceError,
     SpaceError,
     StorageError,
@@ -25,7 +27,7 @@ from randomist.errors import (
     UnknownStudyError,
     UnknownTrialError,
 )
-from randomist.study.service import events, machines, pages, routes
+from randomist.study.service import events, keeping, machines, pages, routes
 from randomist.study.service.auth import Tokens
 from randomist.study.service.guards import GuardAnswers
 from randomist.study.service.limits import LimitRequests, Limits
@@ -39,6 +41,8 @@ STATUSES: dict[type[Exception], int] = {
     UnknownStudyError: 404,
     UnknownTrialError: 404,
     StudyExistsError: 409,
+    ArchivedStudyError: 409,
+    RetractionError: 409,
     ClosedTrialError: 409,
     NoDataError: 409,
     SpaceError: 409,
@@ -67,6 +71,7 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     app.state.watchers = 0
     app.state.reads = Reads(app.state.studies.storage)
     app.include_router(routes.router, prefix="/api/v1")
+    app.include_router(keeping.router, prefix="/api/v1")
     app.include_router(events.router, prefix="/api/v1")
     app.include_router(machines.router)
     app.include_router(pages.router)
@@ -79,7 +84,10 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     return app
 
 
-def _refused(_: Request, error: Exception) -> JSONResponse:
+def _refused(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, UnknownStudyError) and "name" in request.path_params:  # deleted or renamed elsewhere
+        for held in (request.app.state.studies, request.app.state.reads):
+            held.forget(request.path_params["name"])
     if isinstance(error, ServiceError):
         status = error.status or 500
     else:

@@ -71,6 +71,12 @@ def reads_of(request: Request) -> Reads:
     return reads
 
 
+def who_of(request: Request) -> str:
+    """Who does something, for the record: which token, from where."""
+    holder: Holder | None = request.state.holder
+    return f"token {'?' if holder is None else holder.name} at {request.client.host if request.client else '?'}"[:64]
+
+
 def caller_of(request: Request) -> str:
     """Under which name a worker is known that gave none."""
     return f"http {request.client.host if request.client else '?'}"

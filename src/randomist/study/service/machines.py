@@ -38,6 +38,6 @@ async def healthz(request: Request) -> Any:
 def metrics(request: Request) -> Response:
     """Counters and latencies in Prometheus' text format."""
     studies = studies_of(request).storage.totals()
-    counted = {name: {"asked": n.asked, "told": n.told, "failed": n.closed - n.told} for name, n in studies.items()}
+    counted = {name: {"asked": n.asked, "told": n.told, "failed": n.failed} for name, n in studies.items()}
     text = request.app.state.metrics.text(counted)
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -85,6 +85,36 @@ class StudyInfo(Model):
     asked: int = Field(examples=[12])
     told: int = Field(examples=[10])
     failed: int = Field(examples=[1])
+    retracted: int = Field(examples=[0], description="Told, and taken back.")
+    archived: bool = Field(examples=[False], description="Whether it may only be read.")
+
+
+class Rename(Model):
+    name: Name
+
+
+class Retract(Model):
+    reason: str = Field(default="", max_length=REASON, examples=["the wrong units"])
+
+
+class Retracted(Model):
+    id: int = Field(examples=[12])
+    state: Literal["retracted"] = Field(examples=["retracted"])
+
+
+class Deleted(Model):
+    deleted: str = Field(examples=["car"])
+
+
+class AuditEntry(Model):
+    at: float = Field(examples=[1.8e9], description="Seconds since 1970.")
+    who: str = Field(examples=["token 1f3a9c02 at 127.0.0.1"])
+    what: str = Field(examples=["retract"])
+    detail: dict[str, JsonValue] = Field(examples=[{"trial": 12, "reason": "the wrong units"}])
+
+
+class Audit(Model):
+    entries: list[AuditEntry]
 
 
 class Ask(Model):
@@ -177,7 +207,7 @@ class Closed(Model):
 
 class TrialInfo(Model):
     id: int = Field(examples=[12])
-    state: Literal["asked", "told", "failed", "stale"] = Field(examples=["told"])
+    state: Literal["asked", "told", "failed", "stale", "retracted"] = Field(examples=["told"])
     decision: Point = Field(examples=[1])
     mediator: Point | None = Field(examples=[0.73])
     payoff: float | None = Field(examples=[0.5])
@@ -194,6 +224,7 @@ class TrialInfo(Model):
     log_likelihoods: Likelihoods | None = Field(
         default=None, examples=[None], description="Of what was done, by policy; null is -inf."
     )
+    closed_by: str | None = Field(default=None, examples=["bench-1"], description="Who told it, or let it fail.")
 
 
 class Trials(Model):

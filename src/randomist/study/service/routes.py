@@ -32,6 +32,7 @@ from randomist.study.service.endpoints import (
     reads_of,
     studies_of,
     study_of,
+    who_of,
 )
 from randomist.study.study import Study
 
@@ -62,13 +63,14 @@ def create(request: Request, new: models.NewStudy) -> Any:
     """A new study."""
     learner = learner_from(new.learner, new.space, new.settings)
     storage = studies_of(request).storage
-    return _info(studies_of(request).keep(create_study(new.name, learner, storage=storage, lease=new.lease)))
+    study = create_study(new.name, learner, storage=storage, lease=new.lease, by=who_of(request))
+    return info(studies_of(request).keep(study))
 
 
 @router.get("/studies/{name}", response_model=models.StudyInfo, responses=problems(404), dependencies=[READ])
 def show(request: Request, name: Name) -> Any:
     """A study's learner and counters."""
-    return _info(study_of(request, name))
+    return info(study_of(request, name))
 
 
 @router.post("/studies/{name}/ask", response_model=models.Asked, responses=problems(404, 409), dependencies=[WORK])
@@ -96,7 +98,9 @@ def tell(request: Request, name: Name, number: Number, body: models.Tell) -> Any
     """The payoff of a trial, or that it broke a constraint; on disk when the answer comes. Again changes nothing."""
     known = body.log_likelihoods
     named = None if known is None else {key: -math.inf if value is None else value for key, value in known.items()}
-    study_of(request, name).tell(number, body.payoff, feasible=body.feasible, log_likelihoods=named)
+    study_of(request, name).tell(
+        number, body.payoff, feasible=body.feasible, log_likelihoods=named, worker=who_of(request)
+    )
     return {"id": number, "state": "told"} if body.feasible else {"id": number, "state": "failed", "feasible": False}
 
 
@@ -109,7 +113,7 @@ def tell(request: Request, name: Name, number: Number, body: models.Tell) -> Any
 )
 def tell_episode(request: Request, name: Name, number: Number, body: models.Episode) -> Any:
     """What the policy of a trial did, in a study of policies over trajectories; on disk when the answer comes."""
-    study_of(request, name).tell_episode(number, episode_from(body.model_dump()))
+    study_of(request, name).tell_episode(number, episode_from(body.model_dump()), worker=who_of(request))
     return {"id": number, "state": "told"}
 
 
@@ -122,7 +126,7 @@ def tell_episode(request: Request, name: Name, number: Number, body: models.Epis
 )
 def fail(request: Request, name: Name, number: Number, body: models.Fail) -> Any:
     """A trial that will never be answered."""
-    study_of(request, name).fail(number, body.reason)
+    study_of(request, name).fail(number, body.reason, worker=who_of(request))
     return {"id": number, "state": "failed"}
 
 
@@ -147,7 +151,7 @@ def add(request: Request, name: Name, body: models.NewDecision) -> Any:
     known = body.log_likelihoods
     told = None if known is None else {int(id_): -math.inf if x is None else x for id_, x in known.items()}
     member = member_from(body.member, study.space)
-    number = study.add(member, body.name, log_likelihoods=told, worker=caller_of(request))
+    number = study.add(member, body.name, log_likelihoods=told, worker=who_of(request))
     return {"decision": number, "name": study.names[number], "active": True}
 
 
@@ -160,7 +164,7 @@ def add(request: Request, name: Name, body: models.NewDecision) -> Any:
 def retire(request: Request, name: Name, body: models.Retire) -> Any:
     """A decision is not played any more; its pending trials can still be told."""
     study = study_of(request, name)
-    study.retire(body.decision, worker=caller_of(request))
+    study.retire(body.decision, worker=who_of(request))
     names = study.names
     number = names.index(body.decision) if isinstance(body.decision, str) else body.decision
     return {"decision": number, "name": names[number], "active": False}
@@ -264,7 +268,8 @@ async def dashboard(
     return JSONResponse(shown)
 
 
-def _info(study: Study) -> dict[str, Any]:
+def info(study: Study) -> dict[str, Any]:
+    """What is said of a study as a whole."""
     counters = study.counters
     return {
         "name": study.name,
@@ -273,7 +278,9 @@ def _info(study: Study) -> dict[str, Any]:
         "created_at": study.created_at,
         "asked": counters.asked,
         "told": counters.told,
-        "failed": counters.closed - counters.told,
+        "failed": counters.failed,
+        "retracted": counters.retracted,
+        "archived": study.archived,
     }
 
 

@@ -170,7 +170,7 @@ class Storage(ABC):
         raise self._cannot("take tells back")
 
     def archived_at(self, study: int) -> float | None:
-        """When a study was archived; None if it is not. Asks, closings and changes of one raise `ArchivedStudyError`."""
+        """When a study was archived; None if it is not. What would change one raises `ArchivedStudyError`."""
         return None
 
     def archive(self, study: int, archived: bool, who: str) -> bool:
@@ -190,7 +190,8 @@ class Storage(ABC):
         return []
 
     def note(self, study: int, who: str, what: str, detail: dict[str, Any]) -> None:
-        """Write a line of that record."""
+        """Write a line of that record, where there is one."""
+        return
 
     def _cannot(self, what: str) -> StorageError:
         return StorageError(f"{self.name} cannot {what}: {type(self).__name__} does not say how")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -107,16 +108,8 @@ class Keeping:
         """Delete the rows of deleted studies, some at a time; those, too, that a killed process left."""
         gone = sa.select(s.id).where(s.deleted_at.is_not(None))
         for table, place in ((trials, t.number), (changes, changes.c.place), (checkpoints, checkpoints.c.closed)):
-            some = sa.select(table.c.study, place).where(table.c.study.in_(gone)).limit(SWEPT)
-
-            def work(connection: sa.Connection, _: int, table: Any = table, place: Any = place, some: Any = some) -> int:
-                rows = connection.execute(some).all()
-                for study in {row[0] for row in rows}:
-                    places = [row[1] for row in rows if row[0] == study]
-                    mine = sa.delete(table).where(table.c.study == study, place >= min(places), place <= max(places))
-                    connection.execute(mine)
-                return len(rows)
-
+            some = sa.select(table.c.study, place).where(table.c.study.in_(gone)).order_by(table.c.study, place)
+            work = partial(_sweep, table=table, place=place, some=some.limit(SWEPT))
             while self.database.write(work):
                 pass
 
@@ -136,6 +129,16 @@ class Keeping:
 
 
 _ARCHIVED = sa.select(s.archived_at).where(s.id == sa.bindparam("its_study"), s.deleted_at.is_(None))
+
+
+def _sweep(connection: sa.Connection, _: int, *, table: sa.Table, place: sa.Column[Any], some: sa.Select[Any]) -> int:
+    """Delete some rows: how many were found."""
+    rows = connection.execute(some).all()
+    for study in {row[0] for row in rows}:
+        places = [row[1] for row in rows if row[0] == study]
+        mine = (table.c.study == study, place >= min(places), place <= max(places))
+        connection.execute(sa.delete(table).where(*mine))
+    return len(rows)
 
 
 def check_open(connection: sa.Connection, study: int) -> None:

@@ -1,8 +1,9 @@
 """The tables of a study, and the version that a database says it has.
 
-A study's row counts what happened: `asked` trials, `closed` ones (told or failed), `told` ones that were not retracted, `changes` of the
-set of decisions. Every write changes that row, so writes to one study follow one another, and the counters number trials
-(`number`, from 0), closings (`closing`, from 1) and changes (`place`, from 1) in the order of the commits.
+A study's row counts what happened: `asked` trials, `closed` ones (told or failed), `told` ones without the `retracted`,
+`changes` of the set of decisions. Every write changes that row, so writes to one study follow one another, and the
+counters number trials (`number`, from 0), closings (`closing`, from 1) and changes (`place`, from 1) in the order of
+the commits.
 
 The version is one number in `randomist_schema`, and not in the table that Alembic would keep: databases of 0.1.0 have
 it, and workers of 0.1.0 look there and refuse a newer one. Two tables could disagree.
