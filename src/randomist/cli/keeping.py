@@ -75,3 +75,22 @@ def delete(
 def audit(name: Name, storage: StorageUrl = STORAGE) -> None:
     """Print who did what to a study, besides asking and telling, in order."""
     say([entry._asdict() for entry in load(name, storage).audit()])
+
+
+@study_app.command()
+def verify(
+    name: Annotated[str | None, typer.Argument(help="The study's name; without it, all of them.")] = None,
+    storage: StorageUrl = STORAGE,
+) -> None:
+    """Look at every row, and say what is wrong with each. Workers may run. The exit code is 1 where something is.
+
+    Example: randomist study verify --storage sqlite:///studies.db
+    """
+    from randomist.study.storages import open_storage
+    from randomist.study.verifying import verify as verify_study
+
+    place = open_storage(storage)
+    found = [verify_study(place, one) for one in ([name] if name is not None else place.names())]
+    say([one._asdict() for one in found])
+    if any(one.problems for one in found):
+        raise typer.Exit(1)

@@ -349,6 +349,9 @@ def serve(
     trusted_proxy: Annotated[
         list[str] | None, typer.Option(help="An address or network whose X-Forwarded-For is believed.")
     ] = None,
+    log_format: Annotated[
+        str | None, typer.Option(help='A line for every request on stderr, with its id: "text" or "json".')
+    ] = None,
 ) -> None:
     """Serve the studies of a database over HTTP, with the dashboard at /. Ctrl-C finishes what is under way.
 
@@ -381,8 +384,10 @@ def serve(
         body, rate, 2 * rate, guesses, requests, watchers, header_timeout, body_timeout, idle_timeout
     )  # fmt: skip
     service = create_app(storage, known, limits=limits)
-    server = make_server(service, host=host, port=port, trusted_proxies=trusted_proxy or ())
-    err.print(f"dashboard: http://{host}:{port}/", markup=False)
+    options: dict[str, Any] = {"trusted_proxies": trusted_proxy or (), "log_format": log_format}
+    server = make_server(service, host=host, port=port, **options)
+    if log_format != "json":
+        err.print(f"dashboard: http://{host}:{port}/", markup=False)
     server.run()
     if not server.started:
         raise typer.Exit(1)

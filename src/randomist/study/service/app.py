@@ -32,6 +32,7 @@ from randomist.study.service.auth import Tokens
 from randomist.study.service.guards import GuardAnswers
 from randomist.study.service.limits import LimitRequests, Limits
 from randomist.study.service.metrics import MeasureRequests, Metrics
+from randomist.study.service.records import RecordRequests
 from randomist.study.service.shared import Shared
 from randomist.study.service.studies import Reads, Studies
 from randomist.study.storages import Storage, open_storage
@@ -78,6 +79,7 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     app.add_middleware(LimitRequests, limits=limits, tokens=tokens)
     app.add_middleware(MeasureRequests, metrics=metrics)
     app.add_middleware(GuardAnswers)
+    app.add_middleware(RecordRequests)
     app.add_exception_handler(RandomistError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
