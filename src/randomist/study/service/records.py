@@ -107,5 +107,5 @@ def logging_config(format_: Format, level: str) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "formatters": {"lines": {"()": kind}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}},
-        "loggers": {name: mine for name in ("uvicorn", LOGGER)},
+        "loggers": dict.fromkeys(("uvicorn", LOGGER), mine),
     }

@@ -8,6 +8,7 @@ from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.config import LOGGING_CONFIG
 
 from randomist._checks import choice
 from randomist.study.service.connections import patient
@@ -59,7 +60,7 @@ def make_server(
         proxy_headers=bool(trusted_proxies),
         forwarded_allow_ips=list(trusted_proxies),
         log_level=level,
-        **({} if log_format is None else {"log_config": logging_config(log_format, level)}),
+        log_config=LOGGING_CONFIG if log_format is None else logging_config(log_format, level),
         access_log=False,
     )
     return Server(config, app)
