@@ -8,12 +8,14 @@ from fastapi import APIRouter, Request
 
 from randomist.study.opening import delete_study
 from randomist.study.service import models
+from randomist.study.service.auth import Holder
 from randomist.study.service.endpoints import (
     ADMIN,
     READ,
     WORK,
     Name,
     Number,
+    check_study,
     problems,
     reads_of,
     studies_of,
@@ -55,11 +57,10 @@ def unarchive(request: Request, name: Name) -> Any:
     return info(study)
 
 
-@router.post(
-    "/studies/{name}/rename", response_model=models.StudyInfo, responses=problems(404, 409), dependencies=[ADMIN]
-)
-def rename(request: Request, name: Name, body: models.Rename) -> Any:
+@router.post("/studies/{name}/rename", response_model=models.StudyInfo, responses=problems(404, 409))
+def rename(request: Request, name: Name, body: models.Rename, holder: Holder = ADMIN) -> Any:
     """Give a study another name; workers need the new one from now on."""
+    check_study(holder, body.name)
     study = study_of(request, name)
     study.rename(body.name, worker=who_of(request))
     _forget(request, name)

@@ -28,6 +28,7 @@ from randomist.study.service.endpoints import (
     Name,
     Number,
     caller_of,
+    check_study,
     problems,
     reads_of,
     studies_of,
@@ -50,17 +51,16 @@ def whoami(holder: Holder = READ) -> Any:
     return {"scope": holder.scope}
 
 
-@router.get("/studies", response_model=models.Names, responses=problems(), dependencies=[READ])
-def list_studies(request: Request) -> Any:
-    """The names of all studies, the oldest first."""
-    return {"studies": studies_of(request).storage.names()}
+@router.get("/studies", response_model=models.Names, responses=problems())
+def list_studies(request: Request, holder: Holder = READ) -> Any:
+    """The names of all studies that the token is for, the oldest first."""
+    return {"studies": [name for name in studies_of(request).storage.names() if holder.may_see(name)]}
 
 
-@router.post(
-    "/studies", response_model=models.StudyInfo, status_code=201, responses=problems(409), dependencies=[ADMIN]
-)
-def create(request: Request, new: models.NewStudy) -> Any:
+@router.post("/studies", response_model=models.StudyInfo, status_code=201, responses=problems(409))
+def create(request: Request, new: models.NewStudy, holder: Holder = ADMIN) -> Any:
     """A new study."""
+    check_study(holder, new.name)
     learner = learner_from(new.learner, new.space, new.settings)
     storage = studies_of(request).storage
     study = create_study(new.name, learner, storage=storage, lease=new.lease, by=who_of(request))
