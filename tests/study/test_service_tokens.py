@@ -25,13 +25,8 @@ def test_what_behind_a_scope_is_said():
     holder = tokens.holder(header(BOUND))
     assert (holder.scope, holder.label, holder.studies) == ("work", "web", ("car", "ads-*"))
     assert holder.until == datetime(2099, 1, 31, tzinfo=UTC).timestamp()
-    assert [holder.may_see(name) for name in ("car", "ads-7", "cart", "ads", "Car")] == [
-        True,
-        True,
-        False,
-        False,
-        False,
-    ]
+    seen = [name for name in ("car", "ads-7", "cart", "ads", "Car") if holder.may_see(name)]
+    assert seen == ["car", "ads-7"]
 
 
 @pytest.mark.parametrize("words", [
@@ -39,12 +34,9 @@ def test_what_behind_a_scope_is_said():
     "work name=", "work name=a/b", "work forever", "work till=2099-01-01", "work studies=<script>",
 ])  # fmt: skip
 def test_words_that_make_no_sense(words):
-    with pytest.raises(ParameterError, match="token"):
-        try:
-            Tokens({BOUND: words})
-        except ParameterError as error:
-            assert BOUND not in str(error)
-            raise ParameterError(f"token: {error}") from None
+    with pytest.raises(ParameterError) as error:
+        Tokens({BOUND: words})
+    assert BOUND not in str(error.value)
 
 
 def test_a_token_ends():

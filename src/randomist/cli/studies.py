@@ -333,7 +333,10 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8431,
     tokens: Annotated[
-        Path | None, typer.Option(help="A file of lines SCOPE TOKEN; scopes are read, work and admin.")
+        Path | None,
+        typer.Option(
+            help="A file of lines SCOPE TOKEN [until=DAY] [studies=A,B] [name=WHO]; read again when it changes."
+        ),
     ] = None,
     public_read: Annotated[
         bool, typer.Option("--public-read", help="Reading, the dashboard too, needs no token.")

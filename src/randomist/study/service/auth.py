@@ -1,4 +1,4 @@
-"""Who may do what: bearer tokens, each with a scope, and perhaps an end and some studies. Only their hashes are kept."""
+"""Who may do what: bearer tokens, each with a scope, perhaps an end and some studies. Only their hashes are kept."""
 
 from __future__ import annotations
 

@@ -44,9 +44,7 @@ def needs(scope: Scope) -> Any:
     def check(request: Request, _: HTTPAuthorizationCredentials | None = _CREDENTIALS) -> Holder:
         holder: Holder | None = request.state.holder
         if holder is None:
-            raise ServiceError(
-                "a bearer token is needed, whose time is not over; send Authorization: Bearer TOKEN", 401
-            )
+            raise ServiceError("a bearer token is needed that has not ended; send Authorization: Bearer TOKEN", 401)
         if not holder.may(scope):
             raise ServiceError(f"this needs a token with scope {scope}, yours has {holder.scope}", 403)
         if "name" in request.path_params:
