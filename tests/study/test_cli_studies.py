@@ -53,7 +53,7 @@ def test_a_shell_script_as_a_worker(tmp_path):
     assert (tmp_path / "a/car.html").read_text().startswith("<!DOCTYPE html>")
     assert len((tmp_path / "car.csv").read_text().splitlines()) == 4
     assert json.loads((tmp_path / "car.jsonl").read_text().splitlines()[1])["reason"] == "hot"
-    assert call("upgrade", cwd=tmp_path, env=storage) == {"from": 2, "to": 2}
+    assert call("upgrade", cwd=tmp_path, env=storage) == {"from": 3, "to": 3}
 
 
 def test_a_payoff_may_be_negative(tmp_path):
