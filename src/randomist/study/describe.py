@@ -13,6 +13,7 @@ likelihoods are told; `loggers`). A learner or a kind of family that is not ours
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ def learner_from(name: Any, space: Any, settings: Any = None, *, foreign: bool =
 def on_trial(learner: LearnerLike, place: Space | Task, **settings: Any) -> Learner:
     """What `rd.make` makes, if it can be asked, told and asked for a recommendation; else the reason why not."""
     if settings.get("seed", 0) is None:  # a study is made again of its settings, so it needs to know its seed
-        settings["seed"] = int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
+        settings["seed"] = secrets.randbits(128)
     probe = make(learner, place, **settings)
     try:
         payoff = 0.0 if probe.payoff_range == "running" else float(np.mean(probe.payoff_range))

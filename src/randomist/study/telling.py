@@ -29,8 +29,9 @@ def by_likelihoods(payoff: Any, log_likelihoods: Any, scale: PayoffScale) -> Obs
 
     def observe(known: Known, trial: int, decision: int) -> NewClosing:
         space = _finite(known)
-        if space.family.steps_known:
-            space.family.observe(decision, value, log_likelihoods)  # type: ignore[attr-defined]  # refuses
+        family: Any = space.family
+        if family.steps_known:
+            family.observe(decision, value, log_likelihoods)  # refuses
         arrivals = known.shapes.arrivals
         vector = observed.likelihoods_told(space, log_likelihoods, trial, decision, arrivals, known.alone)
         return NewClosing(value, extra=observed.text_of(vector))
@@ -42,7 +43,8 @@ def by_episode(episode: Episode, scale: PayoffScale) -> Observe:
     """What `tell_episode(trial, episode)` writes."""
 
     def observe(known: Known, _: int, decision: int) -> NewClosing:
-        payoff, mediator = _finite(known).family.observe_episode(decision, episode)  # type: ignore[attr-defined]
+        family: Any = _finite(known).family
+        payoff, mediator = family.observe_episode(decision, episode)
         return NewClosing(_checked(payoff, scale), extra=observed.text_of_mediator(mediator))
 
     return observe

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from randomist import _json
@@ -47,7 +48,7 @@ def verify(storage: Storage, name: str) -> Verdict:
         _live(shapes, record, found, problems)
     _pages(storage, record, shapes, problems)
     for row in problems.without(lambda: storage.audit(record.id)) or []:
-        problems.without(lambda row=row: read_audit(name, row))  # type: ignore[misc]
+        problems.without(partial(read_audit, name, row))
     return Verdict(name, len(found.trials.number), found.counters.told, problems.said)
 
 
@@ -97,7 +98,7 @@ def _rows(shapes: Shapes, found: Everything, began: Learner, problems: _Problems
     if isinstance(began, FiniteLearner):
         problems.without(lambda: shapes.follow(began.arrivals, found.changes))
     for i, number in enumerate(columns.number):
-        problems.without(lambda i=i, number=number: _row(shapes, columns, i, number))  # type: ignore[misc]
+        problems.without(partial(_row, shapes, columns, i, number))
     expected = set(range(counters.asked)) if counters.asked <= 10 * len(columns.number) + 1000 else set()
     for number in sorted(expected - set(columns.number))[:MOST]:
         problems.add(str(shapes.wrong(number, f"it is missing; {counters.asked} trials were asked")))
@@ -124,14 +125,14 @@ def _pages(storage: Storage, record: StudyRecord, shapes: Shapes, problems: _Pro
     """What users read of trials besides: times and workers."""
     first = 0
     while True:
-        page: Page | None = problems.without(lambda first=first: storage.rows(record.id, first=first, limit=PAGE))  # type: ignore[misc]
+        page: Page | None = problems.without(partial(storage.rows, record.id, first=first, limit=PAGE))
         if page is None or not page.rows:
             return
         try:
             shapes.study_trials(page)
         except StudyDataError:
             for row in page.rows:
-                problems.without(lambda row=row, page=page: shapes.study_trials(Page(page.now, [row])))  # type: ignore[misc]
+                problems.without(partial(shapes.study_trials, Page(page.now, [row])))
         except changes.UNREADABLE as error:
             problems.add(str(error))
         last = page.rows[-1].number
