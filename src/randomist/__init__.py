@@ -78,6 +78,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from randomist.spaces import Parameters as Parameters
     from randomist.study import Study as Study
     from randomist.study import create_study as create_study
+    from randomist.study import delete_study as delete_study
     from randomist.study import load_study as load_study
     from randomist.study import study_names as study_names
     from randomist.tasks import Task as Task
@@ -99,7 +100,7 @@ _NAMES = {
     "policies.episodes": "Episode rollout",
     "simulation": "Run optimize optimize_many",
     "spaces": "Box Finite Parameters",
-    "study": "Study create_study load_study study_names",
+    "study": "Study create_study delete_study load_study study_names",
     "tasks": "Task task task_ids",
 }
 _MODULES = "errors importance learners logs policies simulation study tasks testing theory"

@@ -89,6 +89,14 @@ class StudyDataError(StudyError, ValueError):
     """A row of a study's database that does not hold what was written there."""
 
 
+class ArchivedStudyError(StudyError, ValueError):
+    """A study that may only be read, because it was archived."""
+
+
+class RetractionError(StudyError, ValueError):
+    """A trial that has nothing to take back: it was never told."""
+
+
 class TicketError(StudyError, ValueError):
     """A ticket that was used before, for something else."""
 

@@ -15,10 +15,13 @@ import numpy as np
 import randomist as rd
 from randomist.errors import RandomistError
 from randomist.study import open_storage, replica
+from randomist.study.verifying import verify
 from tests.problems import GAUSSIANS, RECTANGLE
 from tests.study.helpers import play
+from tests.study.test_likelihoods import SPACE, four, live
 
-TABLES = ("schema", "studies", "trials", "changes", "checkpoints")
+TABLES = ("schema", "studies", "trials", "trials", "changes", "audit", "checkpoints")
+STUDIES = ("finite", "box", "auto", "ads")
 VALUES = (None, "", "x", "[]", "{}", "null", "NaN", "1e999", "1" * 400, "[" * 3000, b"\xff\xfe", 0, -1, 1, 7, 10**18,
           2**63 - 1, 0.5, 1e308, -1e308, float("inf"), 5e-324, "CAST")  # fmt: skip
 
@@ -40,12 +43,20 @@ def make_database(path: Path) -> None:
         finite.add(rd.Gaussian([1.4], [0.7]), name="wide")
         play(finite, 8)
         finite.retire(0)
+        ads = rd.create_study("ads", rd.Randomist(SPACE, seed=1), storage=url, worker="w")
+        live(ads, 6)
+        ads.add(name="calm")
+        live(ads, 6, *four())
+        ads.retract(2, "wrong")
+        ads.fail(ads.ask(), "lost")
         for study in (finite, box, auto):
             play(study, 5)
+            study.retract(3, "wrong")
             study.fail(study.ask(), "lost")
             study.ask(lease=0.001)
             play(study, 6)
             study.close()
+        ads.close()
     finally:
         replica.CHECKPOINT = every
     with sqlite3.connect(path) as connection:
@@ -95,16 +106,25 @@ def use(path: Path) -> Any:
     storage, seen = open_storage(f"sqlite:///{path}", 0.5), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in ("finite", "box", "auto"):
+        for name in STUDIES:
             try:
                 study = rd.load_study(name, storage=storage)
                 seen += [(t.id, t.state, t.payoff, t.feasible, np.asarray(t.mediator).tolist()) for t in study.trials()]
-                seen += [np.asarray(study.recommend()).tolist(), study.workers(), study.counters]
+                seen += [np.asarray(study.recommend()).tolist(), study.workers(), study.counters, study.archived]
+                seen += [entry[1:] for entry in study.audit()]
+                if name in ("finite", "ads"):
+                    seen.append(len(study.log(payoff_range=(0, 1))))
                 trial = study.ask()
                 seen.append((trial.id, np.asarray(trial.decision).tolist(), np.asarray(trial.mediator).tolist()))
-                study.tell(trial, 0.5)
+                study.tell(trial, 0.5, **({"log_likelihoods": [-1.0] * 4} if name == "ads" else {}))
+                study.retract(trial, "no")
             except RandomistError as error:
                 seen.append(type(error).__name__)
+        try:
+            seen += [len(verify(storage, name).problems) for name in STUDIES]  # which never raises what is typed
+            seen.append(storage.names())
+        except RandomistError as error:
+            seen.append(type(error).__name__)
         try:
             seen.append(storage.upgrade())
         except RandomistError as error:

@@ -64,7 +64,8 @@ def test_numbers_of_a_finite_study(url):
     time.sleep(0.01)
     shown = snapshot(study)
     json.dumps(shown, allow_nan=False)
-    assert shown["counts"] == {"asked": 43, "told": 40, "failed": 1, "pending": 2, "stale": 1, "clipped": 0}
+    counts = {"asked": 43, "told": 40, "failed": 1, "retracted": 0, "pending": 2, "stale": 1, "clipped": 0}
+    assert shown["counts"] == counts
     payoffs = [t.payoff for t in study.trials("told")]
     assert shown["payoffs"]["average"][-1] == pytest.approx(np.mean(payoffs), rel=1e-5)
     assert shown["payoffs"]["x"] == list(range(1, 41))
@@ -73,7 +74,8 @@ def test_numbers_of_a_finite_study(url):
     assert shown["finite"]["plays"] == estimates.plays.tolist()
     assert shown["finite"]["missing"] == pytest.approx(np.clip(1 - estimates.coverage, 0, 1), abs=1e-5)
     assert [t["state"] for t in shown["pending"]] == ["stale", "asked"]
-    assert shown["workers"][0] | {"seen": 0} == {"worker": HOSTILE, "told": 40, "failed": 1, "pending": 2, "seen": 0}
+    worker = {"worker": HOSTILE, "told": 40, "failed": 1, "retracted": 0, "pending": 2, "seen": 0}
+    assert shown["workers"][0] | {"seen": 0} == worker
     assert shown["best"] == study.recommend()
 
 

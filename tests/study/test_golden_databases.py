@@ -8,6 +8,7 @@ import numpy as np
 
 import randomist as rd
 from randomist.study.storages import open_storage
+from randomist.study.storages.sql import schema
 from tests import problems
 from tests.golden.record import FOLDER, plain
 from tests.golden.record_saved import STUDIES
@@ -17,7 +18,7 @@ CHANGED = {"realist", "auto", "checkpointed-auto"}  # which decide in another wa
 
 
 def test_databases_are_upgraded_and_go_on(old_database):
-    assert open_storage(old_database).upgrade() == (1, 2)
+    assert open_storage(old_database).upgrade() == (1, schema.VERSION)
     known = json.loads((FOLDER / "studies.json").read_text())
     names = rd.study.study_names(old_database)
     assert set(names) == set(STUDIES) - (set() if old_database.startswith("sqlite") else LARGE)

@@ -78,13 +78,15 @@ def test_other_versions_are_refused_until_upgraded(url):
         lambda: rd.create_study("bus", rd.UCB1(GAUSSIANS), storage=url),
         lambda: open_storage(url).upgrade(),
     ):
-        with pytest.raises(SchemaVersionError, match="version 99, this randomist knows up to 2; install a newer one"):
+        with pytest.raises(
+            SchemaVersionError, match=f"version 99, this randomist knows up to {schema.VERSION}; install a newer"
+        ):
             refused()
     edit(url, "update randomist_schema set version = 1")
     with pytest.raises(SchemaVersionError, match="run `randomist study upgrade"):
         rd.load_study("car", storage=url)
-    edit(url, "update randomist_schema set version = 2")
-    assert open_storage(url).upgrade() == (2, 2)
+    edit(url, f"update randomist_schema set version = {schema.VERSION}")
+    assert open_storage(url).upgrade() == (schema.VERSION, schema.VERSION)
     assert rd.load_study("car", storage=url).told == 3
 
 
@@ -101,20 +103,22 @@ def test_all_steps_happen_or_none(url, monkeypatch, tmp_path):
     play(rd.create_study("car", rd.UCB1(GAUSSIANS), storage=url), 3)
     shutil.copytree(migrations.SCRIPTS / "versions", tmp_path / "versions")
     monkeypatch.setattr(migrations, "SCRIPTS", tmp_path)
-    monkeypatch.setattr(schema, "VERSION", 4)
+    now = schema.VERSION
+    monkeypatch.setattr(schema, "VERSION", now + 2)
     steps = ('op.add_column("randomist_studies", sa.Column("note", sa.Text))', "op.execute('update {} set {} = 1')")
-    third, fourth = tmp_path / "versions/v3.py", tmp_path / "versions/v4.py"
-    third.write_text(STEP.format(before=2, after=3, what=steps[0]))
-    fourth.write_text(STEP.format(before=3, after=4, what=steps[1].format("randomist_studies", "nothing")))
+    first, second = tmp_path / "versions/first.py", tmp_path / "versions/second.py"
+    first.write_text(STEP.format(before=now, after=now + 1, what=steps[0]))
+    wrong, right = (steps[1].format("randomist_studies", column) for column in ("nothing", "lease"))
+    second.write_text(STEP.format(before=now + 1, after=now + 2, what=wrong))
     with pytest.raises(StorageError, match="nothing"):  # the second step fails: neither happens
         open_storage(url).upgrade()
-    assert query(url, "select version from randomist_schema") == [(2,)]
+    assert query(url, "select version from randomist_schema") == [(now,)]
     with pytest.raises(sa.exc.DBAPIError):
         query(url, "select note from randomist_studies")
-    fourth.write_text(STEP.format(before=3, after=4, what=steps[1].format("randomist_studies", "lease")))
-    assert open_storage(url).upgrade() == (2, 4)
+    second.write_text(STEP.format(before=now + 1, after=now + 2, what=right))
+    assert open_storage(url).upgrade() == (now, now + 2)
     assert query(url, "select note, lease from randomist_studies") == [(None, 1.0)]
-    assert open_storage(url).upgrade() == (4, 4)
+    assert open_storage(url).upgrade() == (now + 2, now + 2)
 
 
 def test_an_upgraded_database_has_the_tables_of_a_new_one(old_database):
@@ -153,7 +157,7 @@ def test_many_upgrade_at_once(old_database):
         storage.disconnect()
         return versions
 
-    assert sorted(at_once(work, range(4))) == [(1, 2), (2, 2), (2, 2), (2, 2)]
+    assert sorted(at_once(work, range(4))) == [(1, schema.VERSION), *[(schema.VERSION, schema.VERSION)] * 3]
 
 
 KILLED = """
@@ -181,7 +185,7 @@ def test_a_killed_upgrade_has_changed_nothing(old_database):
     for column in ("context", "extra", "search"):
         with pytest.raises(sa.exc.DBAPIError):
             query(old_database, f"select {column} from randomist_trials")
-    assert open_storage(old_database).upgrade() == (1, 2)
+    assert open_storage(old_database).upgrade() == (1, schema.VERSION)
 
 
 def test_a_database_without_tables_or_with_two_versions(url):

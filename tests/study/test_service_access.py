@@ -126,7 +126,7 @@ def test_scopes(method, path, body, least, service):
         ("GET", "/nowhere", None, 404),
         ("GET", "/static/../page.html", None, 404),
         ("GET", "/static/page.py", None, 404),
-        ("DELETE", CAR, None, 405),
+        ("PUT", CAR, None, 405),
     ],
 )  # fmt: skip
 def test_what_is_refused(method, path, body, status, service):

@@ -42,7 +42,7 @@ def test_the_whole_life_of_a_trial(url):
     there = rd.load_study("car", storage=url)
     zero, one, two = there.trials()
     assert [t.state for t in (zero, one, two)] == ["asked", "told", "failed"]
-    assert (zero.id, zero.decision, zero.mediator, zero.payoff) == (*first, None)
+    assert (zero.id, zero.decision, zero.mediator, zero.payoff) == (*first[:3], None)
     assert (one.payoff, one.closing, two.reason, two.closing) == (0.25, 1, "the motor was hot", 2)
     assert {t.worker for t in there.trials()} == {"bench"}
     assert zero.lease_until == pytest.approx(zero.asked_at + 3600)
@@ -182,12 +182,8 @@ def test_create_and_load(url):
     play(learner, 1)
     with pytest.raises(ParameterError, match="a fresh learner"):
         rd.create_study("bus", learner, storage=url)
-    for forgetful in (
-        rd.UCB1(rd.Finite.likelihoods(3)),
-        rd.Realist(CATEGORIES, keep_record=False),
-    ):
-        with pytest.raises(ParameterError, match="a study keeps what"):
-            rd.create_study("bus", forgetful, storage=url)
+    with pytest.raises(ParameterError, match="a study keeps what"):
+        rd.create_study("bus", rd.Realist(CATEGORIES, keep_record=False), storage=url)
     with pytest.raises(ParameterError, match="made of a learner"):
         rd.create_study("bus", GAUSSIANS, storage=url)
 
@@ -265,7 +261,7 @@ def test_scalar_boxes_and_whole_mediators(url):
     trial = play(line, 4)[-1]
     assert type(trial.decision) is type(trial.mediator) is float
     shown = line.trials()[-1]
-    assert (shown.decision, shown.mediator) == trial[1:]
+    assert (shown.decision, shown.mediator) == trial[1:3]
     classes = rd.create_study("classes", rd.Randomist(CATEGORIES, seed=1), storage=url)
     trial = play(classes, 4)[-1]
     assert type(trial.mediator) is int

@@ -4,6 +4,6 @@ from randomist.cli.app import main  # before the commands: it says what to insta
 
 # isort: split
 # They add their commands to the app, in the order in which `randomist --help` has them.
-from randomist.cli import tuning, logs, runs, comparisons, papers, studies, doctor  # noqa: F401  # isort: skip
+from randomist.cli import tuning, logs, runs, comparisons, papers, studies, keeping, doctor  # noqa: F401  # isort: skip
 
 __all__ = ["main"]

@@ -18,12 +18,16 @@ if TYPE_CHECKING:  # polars is loaded by the command that needs it
 
     from randomist.logs import Evaluation, Log
 
+STUDY = "study:"  # before the name of a study, in place of a file
 SUFFIXES = (".png", ".pdf", ".svg")
 
 
 @app.command()
 def evaluate(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="Parquet or CSV file, or a folder of Parquet files.")],
+    log: Annotated[
+        Path,
+        typer.Argument(metavar="LOG", help="Parquet or CSV file, a folder of Parquet files, or study:NAME."),
+    ],
     candidate: Annotated[
         list[str] | None,
         typer.Option(
@@ -68,8 +72,13 @@ def evaluate(
         typer.Option(metavar="TIME", help="The last time whose payoffs are all in: later rows are left out."),
     ] = None,
     payoff_range: Annotated[
-        tuple[float, float], typer.Option(metavar="LOW HIGH", help="The least and the most that a payoff can be.")
-    ] = (0.0, 1.0),
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="LOW HIGH",
+            help="The least and the most that a payoff can be. Default: 0 1; of a study, its own.",
+            show_default=False,
+        ),
+    ] = None,
     level: Annotated[float, typer.Option(help="Probability with which all statements hold together.")] = 0.95,
     compare: Annotated[
         str | None, typer.Option(help="`leader`: the leader with each of the others; `pairs`: all pairs.")
@@ -122,6 +131,9 @@ def evaluate(
         typer.Option(help="Where to draw (.png, .pdf or .svg). Default: out/evaluate.png; with --json: nowhere."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
+    storage: Annotated[
+        str, typer.Option(envvar="RANDOMIST_STORAGE", help="The database of study:NAME.")
+    ] = "sqlite:///studies.db",
 ) -> None:
     """Estimate what each candidate policy is worth from a log of other policies, and say which is best.
 
@@ -132,7 +144,11 @@ def evaluate(
 
     Intervals are finite-sample and hold for all candidates together.
 
+    LOG may also be study:NAME, a study of a finite set in --storage: its told trials are an adaptive log.
+
     Example: randomist evaluate shop.parquet --figure shop.png
+
+    Example: randomist evaluate study:ads --storage sqlite:///studies.db --baseline old
 
     Example: randomist evaluate shop.csv --candidate new --candidate old --payoff-range 0 5 --json
 
@@ -141,20 +157,27 @@ def evaluate(
     """
     if figure is None and not as_json:
         figure = Path("out/evaluate.png")
+    study = str(log).removeprefix(STUDY) if str(log).startswith(STUDY) else None
     if figure is not None and figure.suffix.lower() not in SUFFIXES:
         raise ParameterError(f"--figure must end in .png, .pdf or .svg, got {figure}")
-    settings: dict[str, Any] = {"candidates": candidate, "payoff_range": payoff_range, "weights": weights}
+    ends = payoff_range or (None if study else (0.0, 1.0))
+    settings: dict[str, Any] = {"candidates": candidate, "payoff_range": ends, "weights": weights}
     settings |= {"adaptive": adaptive, "skip_bad_rows": skip_bad_rows, "force": force}
     table: dict[str, Any] = {"payoff": payoff, "action": action, "propensity": propensity, "logger": logger}
     table |= {"logged_by": logged_by, "context": context, "propensity_floor": propensity_floor, "id": id_column}
     table |= {"episode": episode, "time": time, "observed_until": observed_until}
+    if study is not None and (watch or policy or actions or any(table.values())):
+        raise ParameterError("a study says itself what was done: study:NAME takes no columns, --policy or --watch")
     if watch:
         from randomist.cli.watching import watch_folder
 
         shown = {key: value for key, value in table.items() if value}
         watch_folder(log, lambda path: _log(path, dict(shown), policy, actions, settings), level, state, every, figure)
         return
-    data = _log(log, {key: value for key, value in table.items() if value}, policy, actions, settings)
+    if study is not None:
+        data = _log_of_study(study, storage, settings)
+    else:
+        data = _log(log, {key: value for key, value in table.items() if value}, policy, actions, settings)
     evaluation = data.evaluate(
         level=level,
         compare=compare,
@@ -201,6 +224,16 @@ def _log(
     if actions is not None:
         table["actions"] = [int(word) if word.lstrip("-").isdigit() else word for word in actions.split(",")]
     return Log.from_table(path, policies=given, **table, **settings)
+
+
+def _log_of_study(name: str, storage: str, settings: dict[str, Any]) -> Log:
+    """The told trials of a study: adaptive, with own weights."""
+    try:
+        from randomist.study import load_study
+    except ImportError as missing:
+        raise ImportError(f"studies need the `study` extra ({missing}); pip install 'randomist[study]'") from missing
+    given = {key: value for key, value in settings.items() if value}
+    return load_study(name, storage=storage).log(given.pop("candidates", None), **given)
 
 
 def _policy(word: str) -> Any:

@@ -73,7 +73,7 @@ def create(
     else:
         made = learner_from(learner, _json(space or "", "--space"), chosen, foreign=True)
     study = create_study(name, made, storage=storage, lease=lease, exist_ok=exist_ok)
-    _say({"name": study.name, "learner": study.learner_name, "storage": study.storage.name})
+    say({"name": study.name, "learner": study.learner_name, "storage": study.storage.name})
 
 
 @study_app.command()
@@ -98,23 +98,23 @@ def ask(
 
     Example: trial=$(randomist study ask car --worker bench --resume)
     """
-    study = _load(name, storage, worker)
+    study = load(name, storage, worker)
     if until is not None:
         choice(until, ("sure",), "--until")
         if len(study.surviving(level)) == 1:
-            _say({"sure": True, "recommendation": for_json(study.recommend())})
+            say({"sure": True, "recommendation": for_json(study.recommend())})
             return
     if resume:
         if worker is None or batch is not None:
             raise ParameterError("--resume needs --worker NAME, and no --batch")
         unanswered = study.pending(worker=worker)
         if unanswered:
-            _say(_trial(unanswered[0], study))
+            say(_trial(unanswered[0]))
             return
     if batch is None:
-        _say(_trial(study.ask(lease=lease, ticket=ticket), study))
+        say(_trial(study.ask(lease=lease, ticket=ticket)))
     else:
-        _say([_trial(trial, study) for trial in study.ask(batch, lease=lease, ticket=ticket)])
+        say([_trial(trial) for trial in study.ask(batch, lease=lease, ticket=ticket)])
 
 
 @study_app.command(context_settings={"ignore_unknown_options": True})  # a payoff may be negative
@@ -126,28 +126,35 @@ def tell(
     infeasible: Annotated[
         bool, typer.Option("--infeasible", help="It broke a constraint: Auto keeps away from there. No payoff needed.")
     ] = False,
+    log_likelihoods: Annotated[
+        str | None,
+        typer.Option(help='Of what was done under every policy, as JSON: {"old": -0.7, "new": -1.2}; null is -inf.'),
+    ] = None,
     storage: StorageUrl = STORAGE,
 ) -> None:
     """Tell a payoff, or that there is none. What is printed is on disk; the same again changes nothing.
 
     Example: randomist study tell car 0 -12.5
 
+    Example: randomist study tell ads 0 1 --log-likelihoods '{"old": -0.7, "new": -1.2}'
+
     Example: randomist study tell car 1 --fail "the motor was hot"
 
     Example: randomist study tell car 2 --infeasible
     """
-    study = _load(name, storage)
+    study = load(name, storage)
     if infeasible and fail is None:
         study.tell(trial, payoff, feasible=False)
-        _say({"id": trial, "state": "failed", "feasible": False})
+        say({"id": trial, "state": "failed", "feasible": False})
         return
     if infeasible or (payoff is None) == (fail is None):
         raise ParameterError('tell a payoff, or --fail "why", or --infeasible')
     if payoff is None:
         study.fail(trial, fail or "")
     else:
-        study.tell(trial, payoff)
-    _say({"id": trial, "state": "failed" if payoff is None else "told"})
+        named = None if log_likelihoods is None else _json(log_likelihoods, "--log-likelihoods")
+        study.tell(trial, payoff, log_likelihoods=named)
+    say({"id": trial, "state": "failed" if payoff is None else "told"})
 
 
 @study_app.command()
@@ -163,8 +170,8 @@ def confirm(
 
     Example: randomist study confirm car 20
     """
-    study = _load(name, storage, worker)
-    _say([_trial(trial, study) for trial in study.confirm(n, lease=lease, ticket=ticket)])
+    study = load(name, storage, worker)
+    say([_trial(trial) for trial in study.confirm(n, lease=lease, ticket=ticket)])
 
 
 @study_app.command()
@@ -182,7 +189,7 @@ def interval(
     """
     from randomist.errors import NoDataError
 
-    study = _load(name, storage)
+    study = load(name, storage)
     shown = _interval(study.interval(None if point is None else _json(point, "--point"), level))
     if point is None:
         try:
@@ -192,13 +199,18 @@ def interval(
         else:
             both = {"mean": _interval(found.mean), "median": _interval(found.median)}
             shown["confirmed"] = {"point": for_json(found.point), "plays": found.plays} | both
-    _say(shown)
+    say(shown)
 
 
 @study_app.command()
 def add(
     name: Name,
-    member: Annotated[str, typer.Option(help='As JSON, or a file with it: {"mean": 0.3, "std": 1.0}.')],
+    member: Annotated[
+        str | None,
+        typer.Option(
+            help='As JSON, or a file with it: {"mean": 0.3, "std": 1.0}. Policies that act elsewhere have none.'
+        ),
+    ] = None,
     called: Annotated[str | None, typer.Option("--name", help="What the decision is called.")] = None,
     storage: StorageUrl = STORAGE,
 ) -> None:
@@ -208,9 +220,10 @@ def add(
     """
     from randomist.study.describe import member_from
 
-    study = _load(name, storage)
-    number = study.add(member_from(_json(member, "--member"), study.space, foreign=True), called)
-    _say({"decision": number, "name": study.names[number]})
+    study = load(name, storage)
+    described = None if member is None else _json(member, "--member")
+    number = study.add(member_from(described, study.space, foreign=True), called)
+    say({"decision": number, "name": study.names[number]})
 
 
 @study_app.command()
@@ -223,11 +236,11 @@ def retire(
 
     Example: randomist study retire ads bold
     """
-    study = _load(name, storage)
+    study = load(name, storage)
     numbered = decision not in study.names and decision.isdecimal()
     study.retire(int(decision) if numbered else decision)
     number = int(decision) if numbered else study.names.index(decision)
-    _say({"decision": number, "name": study.names[number], "active": False})
+    say({"decision": number, "name": study.names[number], "active": False})
 
 
 @study_app.command()
@@ -247,17 +260,19 @@ def show(
     from randomist.study import study_names
 
     if name is None:
-        _say({"studies": study_names(storage)})
+        say({"studies": study_names(storage)})
         return
-    study = _load(name, storage)
+    study = load(name, storage)
     learner, counters = study.learner, study.counters
     shown: dict[str, Any] = {
         "name": study.name,
         "learner": study.learner_name,
         "asked": counters.asked,
         "told": counters.told,
-        "failed": counters.closed - counters.told,
-        "pending": [_trial(trial, study) for trial in study.pending()],
+        "failed": counters.failed,
+        "retracted": counters.retracted,
+        "archived": study.archived,
+        "pending": [_trial(trial) for trial in study.pending()],
         "average_payoff": float(np.mean(learner.record.payoffs)) if learner.told else None,
         "recommendation": for_json(learner.recommend()) if learner.told else None,
     }
@@ -273,7 +288,7 @@ def show(
             shown["intervals"] = {key: value.tolist() for key, value in study.intervals(level)._asdict().items()}
             shown["surviving"] = study.surviving(level).tolist()
             shown["rounds_left"] = rounds if math.isfinite(rounds) else None
-    _say(shown)
+    say(shown)
 
 
 @study_app.command()
@@ -288,7 +303,7 @@ def export(
     from randomist.study.dashboard import snapshot, static_page
     from randomist.study.export import lines
 
-    study = _load(name, storage)
+    study = load(name, storage)
     if html is not None:
         _write(html, [static_page(snapshot(study))])
     if csv is not None:
@@ -299,7 +314,7 @@ def export(
         for piece in lines(study, "jsonl"):
             sys.stdout.write(piece)
         return
-    _say({"written": [str(path) for path in (html, csv, jsonl) if path is not None]})
+    say({"written": [str(path) for path in (html, csv, jsonl) if path is not None]})
 
 
 @study_app.command()
@@ -308,7 +323,7 @@ def upgrade(storage: StorageUrl = STORAGE) -> None:
     from randomist.study.storages import open_storage
 
     before, after = open_storage(storage).upgrade()
-    _say({"from": before, "to": after})
+    say({"from": before, "to": after})
 
 
 def serve(
@@ -318,7 +333,10 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8431,
     tokens: Annotated[
-        Path | None, typer.Option(help="A file of lines SCOPE TOKEN; scopes are read, work and admin.")
+        Path | None,
+        typer.Option(
+            help="A file of lines SCOPE TOKEN [until=DAY] [studies=A,B] [name=WHO]; read again when it changes."
+        ),
     ] = None,
     public_read: Annotated[
         bool, typer.Option("--public-read", help="Reading, the dashboard too, needs no token.")
@@ -333,6 +351,9 @@ def serve(
     idle_timeout: Annotated[float, typer.Option(min=1, help="Seconds between requests of a connection.")] = 30.0,
     trusted_proxy: Annotated[
         list[str] | None, typer.Option(help="An address or network whose X-Forwarded-For is believed.")
+    ] = None,
+    log_format: Annotated[
+        str | None, typer.Option(help='A line for every request on stderr, with its id: "text" or "json".')
     ] = None,
 ) -> None:
     """Serve the studies of a database over HTTP, with the dashboard at /. Ctrl-C finishes what is under way.
@@ -366,8 +387,10 @@ def serve(
         body, rate, 2 * rate, guesses, requests, watchers, header_timeout, body_timeout, idle_timeout
     )  # fmt: skip
     service = create_app(storage, known, limits=limits)
-    server = make_server(service, host=host, port=port, trusted_proxies=trusted_proxy or ())
-    err.print(f"dashboard: http://{host}:{port}/", markup=False)
+    options: dict[str, Any] = {"trusted_proxies": trusted_proxy or (), "log_format": log_format}
+    server = make_server(service, host=host, port=port, **options)
+    if log_format != "json":
+        err.print(f"dashboard: http://{host}:{port}/", markup=False)
     server.run()
     if not server.started:
         raise typer.Exit(1)
@@ -377,7 +400,8 @@ app.command(name="serve")(serve)
 study_app.command(name="serve")(serve)
 
 
-def _load(name: str, storage: str, worker: str | None = None) -> Study:
+def load(name: str, storage: str, worker: str | None = None) -> Study:
+    """A study, or what to install."""
     try:
         from randomist.study import load_study
     except ImportError as missing:
@@ -385,7 +409,8 @@ def _load(name: str, storage: str, worker: str | None = None) -> Study:
     return load_study(name, storage=storage, worker=worker)
 
 
-def _say(value: Any) -> None:
+def say(value: Any) -> None:
+    """One line of JSON."""
     print(json.dumps(value))
 
 
@@ -403,10 +428,9 @@ def _write(path: Path, pieces: Any) -> None:
         file.writelines(pieces)
 
 
-def _trial(trial: Any, study: Study) -> dict[str, Any]:
+def _trial(trial: Any) -> dict[str, Any]:
     shown = {"id": trial.id, "decision": for_json(trial.decision), "mediator": for_json(trial.mediator)}
-    names = getattr(study.space, "names", ())
-    return shown | {"name": names[trial.decision]} if names else shown
+    return shown | {"name": trial.name} if trial.name is not None else shown
 
 
 def _interval(found: Any) -> dict[str, Any]:

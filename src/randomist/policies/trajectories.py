@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from randomist.policies.episodes import Episode
 
 PolicyLike: TypeAlias = SavedPolicy | tuple[GaussianPolicy | SoftmaxPolicy, ArrayLike]
+
+
+class Observed(NamedTuple):
+    """What `observe_episode` made of an episode before: told again, it stands for the episode."""
+
+    payoff: float
+    mediator: Array
 
 
 class Policies(Likelihoods):
@@ -115,6 +122,8 @@ class Policies(Likelihoods):
 
     def observe_episode(self, decision: int, episode: Episode) -> tuple[float, Array]:
         """The payoff of an episode, and its mediator."""
+        if isinstance(episode, Observed):
+            return episode.payoff, self._observed_before(decision, episode.mediator)
         observations, actions, rewards = self._checked_episode(episode)
         log_density, divergence = self.steps(observations, actions, decision)  # (S, T) each
         log_density, divergence = log_density.cumsum(axis=1), divergence.cumsum(axis=1)
@@ -131,6 +140,15 @@ class Policies(Likelihoods):
             mediator[: len(rewards), -1] = shares * rewards
         mediator.flags.writeable = False
         return value, mediator
+
+    def _observed_before(self, decision: int, mediator: Any) -> Array:
+        """A mediator that this method made before, checked and read-only."""
+        found = np.array(mediator, dtype=np.float64)
+        if found.shape != self.shape or np.isnan(found).any():
+            raise MediatorError(f"a mediator of these policies has shape {self.shape}, without NaN, got {found.shape}")
+        self.checked(decision, (found[-1] if self.weights == "per-decision" else found)[: self.count])
+        found.flags.writeable = False
+        return found
 
     def steps(self, observations: Array, actions: NDArray[Any], acted: int) -> tuple[Array, Array]:
         """Every policy's log-density of each action, and D_2 from the one that acted in each state.  (S, T) each"""

@@ -10,13 +10,14 @@ from randomist._lookup import lazy
 
 if TYPE_CHECKING:
     from randomist.study.opening import create_study as create_study
+    from randomist.study.opening import delete_study as delete_study
     from randomist.study.opening import load_study as load_study
     from randomist.study.opening import study_names as study_names
     from randomist.study.records import StudyTrial as StudyTrial
     from randomist.study.storages import open_storage as open_storage
     from randomist.study.study import Study as Study
 
-_HOMES = dict.fromkeys(("create_study", "load_study", "study_names"), "randomist.study.opening")
+_HOMES = dict.fromkeys(("create_study", "delete_study", "load_study", "study_names"), "randomist.study.opening")
 _HOMES |= {"Study": "randomist.study.study", "StudyTrial": "randomist.study.records"}
 _HOMES |= {"open_storage": "randomist.study.storages"}
 

@@ -14,10 +14,12 @@ from randomist.learners.base import Learner
 from randomist.learners.finite.base import FiniteLearner
 from randomist.learners.finite.changing import decision_number
 from randomist.spaces import Finite
+from randomist.study import observed
 from randomist.study.records import ChangeRow, Counters, NewChange
 from randomist.study.rows import Shapes
 
 KINDS = ("add", "retire")
+JOINING = ("member", "name", "alone", "log_likelihoods")  # what is stored of a policy that is known by likelihoods
 UNREADABLE = (RandomistError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
 
 
@@ -28,6 +30,18 @@ def adding(member: Any, name: Any, worker: str) -> NewChange:
     if not isinstance(name, str | None):
         raise ParameterError(f"a decision's name is a text, got {name!r:.80}")
     return NewChange("add", _json.dumps({"member": member.state(), "name": name}), worker)
+
+
+def joining(learner: FiniteLearner, member: Any, name: Any, log_likelihoods: Any, worker: str) -> NewChange:
+    """A new policy of a space of likelihoods, as it is stored."""
+    if not isinstance(name, str | None):
+        raise ParameterError(f"a decision's name is a text, got {name!r:.80}")
+    if member is not None:
+        learner.space.family.joined(member)  # refuses
+    told = learner.record.ids
+    column = None if log_likelihoods is None else observed.column_told(log_likelihoods, told)
+    entries = {"member": None, "name": name, "alone": column is None and len(told) > 0, "log_likelihoods": column}
+    return NewChange("add", _json.dumps(entries), worker)
 
 
 def retiring(learner: FiniteLearner, decision: Any, worker: str) -> NewChange:
@@ -46,6 +60,9 @@ def make(learner: Learner, kind: str, data: str) -> None:
     if kind == "retire":
         learner.retire(_entries(data, "decision")[0])
         return
+    if not learner.space.family.drawn:
+        _join(learner, data)
+        return
     (state, name), family = _entries(data, "member", "name"), learner.space.family
     member = family_from_state(state)
     if family.joined(member).dtype is not family.dtype:
@@ -56,13 +73,52 @@ def make(learner: Learner, kind: str, data: str) -> None:
     learner.add(member, name)
 
 
+def _join(learner: FiniteLearner, data: str) -> None:
+    """A policy comes to a space of likelihoods; those of trials that were taken back meanwhile are left out."""
+    _, name, alone, column = _entries(data, *JOINING)
+    told = learner.record.ids.tolist()
+    if column is None:
+        number = learner.add(None, name)
+        if alone and not told:
+            found = learner.state()["decisions"]
+            learner.restore_decisions(found | {"alone": [*found["alone"].tolist(), number]})
+        return
+    known = _by_trial(column)
+    learner.add(None, name, [known[number] for number in told])
+
+
+def joined(data: str) -> tuple[bool, dict[int, float] | None]:
+    """Of a policy that came to a space of likelihoods: whether from scratch, and else how likely it was to do what."""
+    _, _, alone, column = _entries(data, *JOINING)
+    return bool(alone), None if column is None else _by_trial(column)
+
+
+def _by_trial(column: Any) -> dict[int, float]:
+    return dict(zip(column["ids"].tolist(), column["values"].tolist(), strict=True))
+
+
+def alone_after(shapes: Shapes, rows: Sequence[ChangeRow], size: int) -> frozenset[int]:
+    """The policies that were added from scratch: they share nothing with others."""
+    added, found = size, set[int]()
+    for row in rows:
+        if row.kind == "add":
+            if not shapes.drawn:
+                with naming(shapes, row):
+                    found |= {added} if _entries(row.data, *JOINING)[2] else set()
+            added += 1
+    return frozenset(found)
+
+
 def space_after(shapes: Shapes, space: Finite, rows: Sequence[ChangeRow]) -> Finite:
     """A space with the decisions that were added to it; an error names the row."""
     for row in rows:
         if row.kind == "add":
             with naming(shapes, row):
-                state, name = _entries(row.data, "member", "name")
-                space = space.with_member(family_from_state(state), name)
+                if shapes.drawn:
+                    state, name = _entries(row.data, "member", "name")
+                    space = space.with_member(family_from_state(state), name)
+                else:
+                    space = space.with_member(None, _entries(row.data, *JOINING)[1])
     return space
 
 

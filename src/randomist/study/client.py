@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import random
 import ssl
 import threading
 import time
 import uuid
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from urllib.parse import quote, urlsplit
 
@@ -22,15 +24,17 @@ from numpy.typing import ArrayLike, NDArray
 from randomist import errors
 from randomist._checks import flag
 from randomist._json import for_json, frozen
-from randomist.errors import ParameterError, RandomistError, ServiceError
+from randomist.errors import MediatorError, ParameterError, RandomistError, ServiceError, ShapeError
 from randomist.histories.estimates import Estimates
 from randomist.learners.base import Trial
 from randomist.learners.payoffs import number
 from randomist.study.checks import check_id, check_name, check_ticket, clean
+from randomist.study.records import AuditEntry
 
 if TYPE_CHECKING:
     from randomist.families.base import Family
     from randomist.learners.box.interval import Confirmation, Interval
+    from randomist.policies.episodes import Episode
 
 PATIENCE = 60.0  # seconds to go on trying
 TIMEOUT = 30.0  # seconds for one answer
@@ -47,6 +51,8 @@ class StudyInfo(NamedTuple):
     asked: int
     told: int
     failed: int
+    retracted: int = 0
+    archived: bool = False
 
 
 class Client:
@@ -79,6 +85,10 @@ class Client:
         found = RemoteStudy(self, check_name(name))
         found.info()
         return found
+
+    def delete(self, name: str) -> None:
+        """Forget a study and all of its trials, for good. Where the answer was lost, `studies` shows it."""
+        self.call("DELETE", f"studies/{quote(check_name(name), safe='')}", repeat=False)
 
     def call(self, method: str, path: str, body: Any = None, *, repeat: bool = True) -> Any:
         """One request and its answer as JSON; tried again while the service is away, if it may be repeated."""
@@ -145,7 +155,7 @@ class RemoteStudy:
     def info(self) -> StudyInfo:
         """Its learner and counters."""
         said = self.client.call("GET", self._path)
-        return StudyInfo(**{field: said[field] for field in StudyInfo._fields})
+        return StudyInfo(**{field: said[field] for field in StudyInfo._fields if field in said})
 
     @overload
     def ask(self, *, lease: float | None = None, worker: str | None = None, ticket: str | None = None) -> Trial: ...
@@ -166,16 +176,60 @@ class RemoteStudy:
         trials = self._asked("ask", body, ticket)
         return trials[0] if batch is None else trials
 
-    def tell(self, trial: Trial | int, payoff: float | None = None, *, feasible: bool = True) -> None:
-        """The payoff of a trial, once, however often it has to be sent; or, of `Auto`, that it was not feasible."""
-        if flag(feasible, "feasible"):
-            self._close(trial, "tell", {"payoff": number(payoff)})
-        else:
-            self._close(trial, "tell", {"payoff": None if payoff is None else number(payoff), "feasible": False})
+    def tell(
+        self,
+        trial: Trial | int,
+        payoff: float | None = None,
+        *,
+        feasible: bool = True,
+        log_likelihoods: Mapping[str, float] | ArrayLike | None = None,
+    ) -> None:
+        """The payoff of a trial, once, however often it has to be sent; or, of `Auto`, that it was not feasible.
+
+        `log_likelihoods` are those of what was done under every policy, by name, or in the order of `names`.
+        """
+        body: dict[str, Any] = {"payoff": None if payoff is None and not feasible else number(payoff)}
+        if not flag(feasible, "feasible"):
+            body["feasible"] = False
+        if log_likelihoods is not None:
+            named = log_likelihoods if isinstance(log_likelihoods, Mapping) else self._named(log_likelihoods)
+            body["log_likelihoods"] = {str(name): _or_null(value) for name, value in named.items()}
+        self._close(trial, "tell", body)
+
+    def tell_episode(self, trial: Trial | int, episode: Episode) -> None:
+        """What the policy of a trial did, in a study of policies over trajectories."""
+        arrays = {name: np.asarray(getattr(episode, name)).tolist() for name in ("observations", "actions", "rewards")}
+        self._close(trial, "episode", arrays | {"payoff": None if episode.payoff is None else number(episode.payoff)})
 
     def fail(self, trial: Trial | int, reason: str = "") -> None:
         """A trial that will never be answered."""
         self._close(trial, "fail", {"reason": clean(reason)})
+
+    def retract(self, trial: Trial | int, reason: str = "") -> None:
+        """Take a tell back: its row stays, marked, and does not count any more."""
+        self._close(trial, "retract", {"reason": clean(reason)})
+
+    def archive(self) -> None:
+        """Make the study read-only for everybody."""
+        self.client.call("POST", f"{self._path}/archive")
+
+    def unarchive(self) -> None:
+        """Open it again."""
+        self.client.call("POST", f"{self._path}/unarchive")
+
+    @property
+    def archived(self) -> bool:
+        """Whether the study may only be read."""
+        return self.info().archived
+
+    def rename(self, name: str) -> None:
+        """Give the study another name. Where the answer was lost, `Client.studies` shows it."""
+        self.client.call("POST", f"{self._path}/rename", {"name": check_name(name)}, repeat=False)
+        self.name, self._path = name, f"studies/{quote(name, safe='')}"
+
+    def audit(self) -> list[AuditEntry]:
+        """Who did what to the study, besides asking and telling, in order."""
+        return [AuditEntry(**entry) for entry in self.client.call("GET", f"{self._path}/audit")["entries"]]
 
     def confirm(
         self, n: int, *, lease: float | None = None, worker: str | None = None, ticket: str | None = None
@@ -195,13 +249,23 @@ class RemoteStudy:
         where = None if point is None else np.asarray(point, float).tolist()
         return _interval(self.client.call("POST", f"{self._path}/interval", {"point": where, "level": level}))
 
-    def add(self, member: Family | dict[str, Any], name: str | None = None) -> int:
+    def add(
+        self,
+        member: Family | dict[str, Any] | None = None,
+        name: str | None = None,
+        *,
+        log_likelihoods: Mapping[int, float] | None = None,
+    ) -> int:
         """One more decision of a finite set: its number. Where its answer was lost, `names` shows whether it is there.
 
-        `member` is a family of one member, or its JSON form, such as {"mean": 1.4, "std": 0.7}.
+        `member` is a family of one member, or its JSON form, such as {"mean": 1.4, "std": 0.7}. Where policies are
+        known by their likelihoods there is none, and `log_likelihoods` are by trial id.
         """
-        state = member if isinstance(member, dict) else member.state()
-        body = {"member": {key: for_json(value) for key, value in state.items()}, "name": name}
+        state = member if isinstance(member, dict | None) else member.state()
+        shown = None if state is None else {key: for_json(value) for key, value in state.items()}
+        body: dict[str, Any] = {"member": shown, "name": name}
+        if log_likelihoods is not None:
+            body["log_likelihoods"] = {str(id_): _or_null(value) for id_, value in log_likelihoods.items()}
         return int(self.client.call("POST", f"{self._path}/decisions", body, repeat=False)["decision"])
 
     def retire(self, decision: int | str) -> None:
@@ -231,6 +295,12 @@ class RemoteStudy:
         """The decision with the best estimated value."""
         return _point(self.client.call("GET", f"{self._path}/recommendation")["decision"])
 
+    def _named(self, values: ArrayLike) -> dict[str, Any]:
+        names, given = self.names, np.asarray(values, dtype=object).ravel().tolist()
+        if len(given) != len(names):
+            raise ShapeError(f"log_likelihoods must have one entry per policy, {len(names)}, got {len(given)}")
+        return dict(zip(names, given, strict=True))
+
     def _decisions(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.client.call("GET", f"{self._path}/decisions")["decisions"]
         return found
@@ -239,12 +309,24 @@ class RemoteStudy:
         body["ticket"] = uuid.uuid4().hex if ticket is None else check_ticket(ticket)
         said = self.client.call("POST", f"{self._path}/{how}", body)
         return [
-            Trial(t["id"], _point(t["decision"]), _point(t["mediator"]), t.get("parameters")) for t in said["trials"]
+            Trial(t["id"], _point(t["decision"]), _point(t["mediator"]), t.get("parameters"), t.get("name"))
+            for t in said["trials"]
         ]
 
     def _close(self, trial: Trial | int, how: str, body: dict[str, Any]) -> None:
         id_ = check_id(trial.id if isinstance(trial, Trial) else trial)
         self.client.call("POST", f"{self._path}/trials/{id_}/{how}", body)
+
+
+def _or_null(value: Any) -> float | None:
+    """A log-likelihood as JSON: -inf is null; the service refuses what is not a number."""
+    if value is None or value == -math.inf:
+        return None
+    return number(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else _odd(value)
+
+
+def _odd(value: Any) -> float:
+    raise MediatorError(f"log_likelihoods must be numbers or -inf, got {value!r:.80}")
 
 
 def _point(value: Any) -> Any:

@@ -4,21 +4,23 @@
      "space": {"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1, 2], "std": 2}}}
 
 A space is `Finite` (a `family` with members, or `families`, a list; `names` of the decisions), `Box` (`family`, `low`,
-`high`), `Grid` (a `Finite` of `points` per dimension between `low` and `high`), or `Parameters` (`parameters`, a list
-such as [{"name": "kp", "kind": "Real", "low": 0.1, "high": 100, "log": true}]). A learner or a kind of family that is
-not ours is named by where it is defined, "module:Class".
+`high`), `Grid` (a `Finite` of `points` per dimension between `low` and `high`), `Parameters` (`parameters`, a list such
+as [{"name": "kp", "kind": "Real", "low": 0.1, "high": 100, "log": true}]), or `Likelihoods` (`names` of policies whose
+likelihoods are told; `loggers`). A learner or a kind of family that is not ours is named by where it is defined,
+"module:Class".
 """
 
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from randomist._lookup import is_foreign
-from randomist.errors import ParameterError, RandomistError
+from randomist.errors import ParameterError, RandomistError, ShapeError
 from randomist.families import family_from_state
 from randomist.families.base import Family
 from randomist.families.registry import kind_of
@@ -28,6 +30,7 @@ from randomist.spaces import Box, Finite, Parameters, Space
 
 if TYPE_CHECKING:
     from randomist.learners.base import Learner
+    from randomist.policies.episodes import Episode
     from randomist.tasks.base import Task
 
 MOST_POINTS = 20_000  # of a grid
@@ -36,6 +39,7 @@ KINDS = {
     "Box": {"family", "low", "high"},
     "Grid": {"family", "low", "high", "points"},
     "Parameters": {"parameters"},
+    "Likelihoods": {"names", "loggers"},
 }
 
 
@@ -53,13 +57,14 @@ def learner_from(name: Any, space: Any, settings: Any = None, *, foreign: bool =
 def on_trial(learner: LearnerLike, place: Space | Task, **settings: Any) -> Learner:
     """What `rd.make` makes, if it can be asked, told and asked for a recommendation; else the reason why not."""
     if settings.get("seed", 0) is None:  # a study is made again of its settings, so it needs to know its seed
-        settings["seed"] = int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
+        settings["seed"] = secrets.randbits(128)
     probe = make(learner, place, **settings)
     try:
         payoff = 0.0 if probe.payoff_range == "running" else float(np.mean(probe.payoff_range))
         for _ in range(2):
-            probe.tell(probe.ask(), payoff if math.isfinite(payoff) else 0.0)
-        probe.recommend()
+            _tell(probe, payoff if math.isfinite(payoff) else 0.0)
+        if probe.told:
+            probe.recommend()
     except RandomistError:
         raise
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
@@ -67,11 +72,22 @@ def on_trial(learner: LearnerLike, place: Space | Task, **settings: Any) -> Lear
     return make(learner, place, **settings)
 
 
-def member_from(description: Any, space: Space, *, foreign: bool = False) -> Family:
+def _tell(probe: Any, payoff: float) -> None:
+    """Ask for a trial and tell it; what policies over trajectories would do cannot be made up."""
+    trial, family = probe.ask(), probe.space.family
+    if family.drawn:
+        probe.tell(trial, payoff)
+    elif not family.steps_known:
+        probe.tell(trial, payoff, log_likelihoods=np.zeros(family.members))
+
+
+def member_from(description: Any, space: Space, *, foreign: bool = False) -> Family | None:
     """A new member of a finite set, of its family's JSON form, whose kind may be left out where the set has one kind.
 
-    `foreign` is as for `learner_from`.
+    It is None, and must be, where policies are known by their likelihoods. `foreign` is as for `learner_from`.
     """
+    if description is None and not space.family.drawn:
+        return None
     if not isinstance(description, Mapping):
         raise ParameterError(f'a member is an object such as {{"mean": 0.3, "std": 1}}, got {str(description)[:80]!r}')
     if not foreign:
@@ -82,6 +98,21 @@ def member_from(description: Any, space: Space, *, foreign: bool = False) -> Fam
         raise
     except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
         raise ParameterError(f"a member cannot be made of {str(description)[:200]}: {_line(error)}") from error
+
+
+def episode_from(description: Mapping[str, Any]) -> Episode:
+    """An episode of its JSON form: observations, actions, rewards, and a payoff where that is not their sum."""
+    from randomist.policies.episodes import Episode
+
+    try:
+        observations, actions, rewards = (
+            np.array(description[name]) for name in ("observations", "actions", "rewards")
+        )
+        return Episode(observations, actions, rewards, description.get("payoff"))
+    except KeyError as error:
+        raise ParameterError(f"an episode has observations, actions and rewards; {error} is missing") from None
+    except (TypeError, ValueError) as error:
+        raise ShapeError(f"the rows of an episode must have one length: {_line(error)}") from None
 
 
 def _refuse_foreign(description: Any) -> None:
@@ -121,6 +152,9 @@ def space_from(description: Any) -> Space:
             if "families" in entries:
                 return Finite([family_from_state(family) for family in entries["families"]], names=names)
             return Finite(family_from_state(entries["family"]), names=names)
+        if kind == "Likelihoods":
+            names = _texts(entries["names"], "names")
+            return Finite.likelihoods(len(names), names=names, loggers=_texts(entries.get("loggers", []), "loggers"))
         if kind == "Parameters":
             return Parameters(Meaning.from_state(entries["parameters"]).parameters)
         family: Any = family_from_state(entries["family"])
@@ -135,6 +169,12 @@ def space_from(description: Any) -> Space:
         raise ParameterError(f"a {kind} needs {', '.join(sorted(known))}; {error} is missing") from error
     except (TypeError, ValueError, ArithmeticError, AttributeError, IndexError) as error:
         raise ParameterError(f"a {kind} cannot be made of {str(entries)[:200]}: {_line(error)}") from error
+
+
+def _texts(names: Any, what: str) -> list[str]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ParameterError(f"{what} must be a list of texts, got {str(names)[:80]!r}")
+    return names
 
 
 def _line(error: Exception) -> str:

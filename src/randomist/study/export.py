@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ PAGE = 5000
 
 def lines(study: Study, format_: Format = "jsonl") -> Iterator[str]:
     """Pieces of the text, with the names of decisions where they have some. In CSV, points are JSON lists, and each
-    parameter with a name has a column.
+    parameter with a name has a column; log-likelihoods are a JSON object by the policies' names.
     """
     space = study.space
     named = isinstance(space, Finite) and bool(space.names)
@@ -32,15 +33,26 @@ def lines(study: Study, format_: Format = "jsonl") -> Iterator[str]:
     first = 0
     while page := study.trials(first=first, limit=PAGE):
         first = page[-1].id + 1
-        records = [{name: for_json(value) for name, value in trial._asdict().items()} for trial in page]
+        records = [plain(trial) for trial in page]
         if named:
             names = study.names  # there may be more by now
             records = [record | {"name": names[record["decision"]]} for record in records]
         if format_ == "csv":
             flat = [{k: v for k, v in r.items() if k != "parameters"} | (r["parameters"] or {}) for r in records]
-            yield "".join(_row([json.dumps(v) if isinstance(v, list) else _cell(v) for v in r.values()]) for r in flat)
+            dumped = (list, dict)
+            cells = ([json.dumps(v) if isinstance(v, dumped) else _cell(v) for v in r.values()] for r in flat)
+            yield "".join(map(_row, cells))
         else:
             yield "".join(json.dumps(record) + "\n" for record in records)
+
+
+def plain(trial: StudyTrial) -> dict[str, Any]:
+    """A trial as JSON: a log-likelihood of -inf is null."""
+    record = {name: for_json(value) for name, value in trial._asdict().items()}
+    if trial.log_likelihoods is not None:
+        known = trial.log_likelihoods.items()
+        record["log_likelihoods"] = {name: value if math.isfinite(value) else None for name, value in known}
+    return record
 
 
 def _row(cells: Sequence[Any]) -> str:

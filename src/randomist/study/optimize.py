@@ -63,6 +63,11 @@ def optimize(
     rounds, jobs = whole_number(rounds, "rounds"), whole_number(jobs, "jobs")
     timeout = None if timeout is None else number(timeout, "timeout", above=0)
     learner, space = study.learner, study.space
+    if not space.family.drawn:
+        raise ParameterError(
+            "optimize calls a function of what `ask` draws, and the policies of this study act elsewhere: ask, run the "
+            "policy, and tell(trial, payoff, log_likelihoods=...)"
+        )
     given: Any = task
     problem = FunctionTask(given, space) if is_function(given) else find_task(given)
     surely, told = sure_level(learner, until, level), Told()

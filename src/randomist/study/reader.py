@@ -24,6 +24,7 @@ class Known(NamedTuple):
     changes: int
     space: Space
     shapes: Shapes
+    alone: frozenset[int] = frozenset()  # policies that share nothing with others
 
 
 class Reader:
@@ -37,6 +38,15 @@ class Reader:
     def space(self) -> Space:
         self._look()
         return self._known.space
+
+    @property
+    def known(self) -> Known:
+        """What was known at the last look."""
+        return self._known
+
+    def look(self) -> bool:
+        """Look again: whether there is something new."""
+        return self._look()
 
     def texts(self, trial: Trial) -> tuple[str, str]:
         return self._known.shapes.texts(trial)
@@ -67,5 +77,6 @@ class Reader:
         shapes = Shapes(self.record.name, self.began)
         changes.check(shapes, rows, Counters(0, 0, 0, 0, 0), now)
         shapes.follow(np.zeros(self.began.size, np.int64), rows)
-        self._known = Known(now.changes, changes.space_after(shapes, self.began, rows), shapes)
+        shapes.space = space = changes.space_after(shapes, self.began, rows)
+        self._known = Known(now.changes, space, shapes, changes.alone_after(shapes, rows, self.began.size))
         return True

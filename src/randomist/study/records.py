@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-State = Literal["asked", "told", "failed", "stale"]
-STATES: tuple[State, ...] = ("asked", "told", "failed", "stale")
+State = Literal["asked", "told", "failed", "stale", "retracted"]
+STATES: tuple[State, ...] = ("asked", "told", "failed", "stale", "retracted")
 
 
 class StudyTrial(NamedTuple):
     """One trial of a study, as users read it. Times are seconds since 1970, by the storage's clock."""
 
     id: int
-    state: State  # "stale": asked, and its lease is over
+    state: State  # "stale": asked, and its lease is over; "retracted": told, and taken back
     decision: Any
     mediator: Any
     payoff: float | None  # what was told, also of one that was not feasible
     worker: str
-    reason: str | None  # why it failed
+    reason: str | None  # why it failed, or was retracted
     asked_at: float
     lease_until: float
     closed_at: float | None
     closing: int | None  # the place in the order of tells and fails, from 1
     feasible: bool | None  # False: "failed", for it broke a constraint; None where that was not said
     parameters: dict[str, Any] | None = None  # what the mediator stands for, where the space is `Parameters`
+    log_likelihoods: dict[str, float] | None = None  # of what was done under every policy, where these were told
+    closed_by: str | None = None  # who told it, or let it fail
 
 
 class StudyRecord(NamedTuple):
@@ -42,9 +44,14 @@ class Counters(NamedTuple):
 
     asked: int
     closed: int  # told or failed
-    told: int
+    told: int  # without those that were retracted
     checkpointed: int  # closings that the checkpoint covers
     changes: int  # how often a decision was added or retired
+    retracted: int = 0  # closings that do not count any more
+
+    @property
+    def failed(self) -> int:
+        return self.closed - self.told - self.retracted
 
 
 # What is written.
@@ -76,6 +83,7 @@ class NewClosing(NamedTuple):
     payoff: float | None = None  # None where it failed
     reason: str | None = None  # why it failed
     extra: str | None = None  # JSON: what was told besides
+    closed_by: str | None = None  # who writes it
 
     @property
     def state(self) -> str:
@@ -86,7 +94,7 @@ class NewChange(NamedTuple):
     """A decision that is about to come or go."""
 
     kind: str  # add or retire
-    data: str  # JSON: the family's state of the new member, and its name; or the decision's number
+    data: str  # JSON: the family's state of the new member, and its name; or the decision's number; see `changes`
     worker: str
 
 
@@ -146,7 +154,9 @@ class TrialRow(NamedTuple):
     lease_until: float
     closed_at: float | None
     closing: int | None
-    extra: str | None  # JSON: that it broke a constraint, and which payoff it was told
+    extra: str | None  # JSON: what was told besides a payoff
+    closed_by: str | None = None
+    retracted: str | None = None  # why it does not count any more
 
 
 class WorkerRow(NamedTuple):
@@ -157,6 +167,24 @@ class WorkerRow(NamedTuple):
     trials: int
     asked_at: float
     closed_at: float | None
+
+
+class AuditRow(NamedTuple):
+    """Something that was done to a study: to its name, its decisions, its tells."""
+
+    at: float  # seconds since 1970, by the storage's clock
+    who: str
+    what: str  # create, add, retire, retract, archive, unarchive, rename, delete
+    detail: str  # JSON
+
+
+class AuditEntry(NamedTuple):
+    """The same, as users read it."""
+
+    at: float
+    who: str
+    what: str
+    detail: dict[str, Any]
 
 
 class Closed(NamedTuple):
@@ -193,6 +221,7 @@ class Columns(NamedTuple):
     reason: Sequence[str | None]
     closing: Sequence[int | None]
     extra: Sequence[str | None]
+    retracted: Sequence[str | None] = ()  # as for `TrialRow`; none where a storage does not know of it
 
 
 class Everything(NamedTuple):

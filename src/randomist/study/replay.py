@@ -73,6 +73,7 @@ class Past(NamedTuple):
     payoffs: Array  # (closed,) NaN where a trial failed
     reasons: list[str]  # (closed,) why it failed
     feasible: np.typing.NDArray[np.bool_]  # (closed,) False where a trial that failed broke a constraint
+    observed: Sequence[Any]  # (closed,) what was done, where the environment produces it
     changes: Sequence[ChangeRow]  # decisions that came and went
 
     def trials(self, numbers: Indices) -> list[Trial]:
@@ -96,7 +97,14 @@ def read(shapes: Shapes, found: Everything, began: Learner) -> Past:
         raise StudyDataError(
             f"study {shapes.study!r} counts {counters.closed} closed trials, and has {len(closings)}; restore a backup"
         )
-    payoffs, feasible = _payoffs(shapes, columns, closings), _feasible(shapes, columns, closings)
+    payoffs = _payoffs(shapes, columns, closings)
+    feasible, observed = _extras(shapes, columns, closings)
+    reasons = [str(columns.reason[n] or "") for n in closings]
+    if counters.retracted or any(why is not None for why in columns.retracted):
+        gone = _retracted(shapes, columns, closings, counters)
+        payoffs[gone], feasible[gone] = np.nan, True  # it counts as one that was never answered
+        for place in np.flatnonzero(gone).tolist():
+            reasons[place] = f"retracted: {columns.retracted[closings[place]]}"
     if np.count_nonzero(~np.isnan(payoffs)) != counters.told:
         raise StudyDataError(f"study {shapes.study!r} counts {counters.told} told trials, its rows say otherwise")
     for row in found.changes:
@@ -105,8 +113,7 @@ def read(shapes: Shapes, found: Everything, began: Learner) -> Past:
             raise shapes.wrong_change(
                 row.place, f"after {row.asked} asks, trial {number} cannot be among {row.closed} closings"
             )
-    reasons = [str(columns.reason[n] or "") for n in closings]
-    return Past(decisions, mediators, closings, payoffs, reasons, feasible, found.changes)
+    return Past(decisions, mediators, closings, payoffs, reasons, feasible, observed, found.changes)
 
 
 def _closings(shapes: Shapes, columns: Columns) -> Indices:
@@ -125,6 +132,19 @@ def _closings(shapes: Shapes, columns: Columns) -> Indices:
     raise AssertionError("unreachable: places in 1..n, each once, are a permutation")
 
 
+def _retracted(shapes: Shapes, columns: Columns, closings: Indices, counters: Counters) -> np.typing.NDArray[np.bool_]:
+    """Which of the closed trials were taken back, in their order."""
+    marked = [n for n, why in enumerate(columns.retracted) if why is not None]
+    for number in marked:
+        shapes.check_retracted(number, columns.state[number], columns.retracted[number])
+    if len(marked) != counters.retracted:
+        raise StudyDataError(
+            f"study {shapes.study!r} counts {counters.retracted} retracted trials, and has {len(marked)}; restore a "
+            "backup"
+        )
+    return np.isin(closings, np.array(marked, np.int64))
+
+
 def _payoffs(shapes: Shapes, columns: Columns, closings: Indices) -> Array:
     """What the closed trials were told, in their order; NaN where one failed."""
     states, values = [columns.state[n] for n in closings], [columns.payoff[n] for n in closings]
@@ -138,11 +158,16 @@ def _payoffs(shapes: Shapes, columns: Columns, closings: Indices) -> Array:
     raise AssertionError("unreachable: every row is as it should be")
 
 
-def _feasible(shapes: Shapes, columns: Columns, closings: Indices) -> np.typing.NDArray[np.bool_]:
-    """Which of the closed trials broke no constraint, as far as is known, in their order."""
+def _extras(
+    shapes: Shapes, columns: Columns, closings: Indices
+) -> tuple[np.typing.NDArray[np.bool_], Sequence[Array | None]]:
+    """Which of the closed trials broke no constraint, as far as is known, and what was done in each, in their order."""
+    if not shapes.drawn:
+        found = [shapes.extra(n, columns.state[n], columns.extra[n]).observed for n in closings.tolist()]
+        return np.ones(len(closings), bool), found
     said = [n for n, text in enumerate(columns.extra) if text is not None]
     outside = [n for n in said if shapes.extra(n, columns.state[n], columns.extra[n]).feasible is False]
-    return ~np.isin(closings, np.array(outside, np.int64))
+    return ~np.isin(closings, np.array(outside, np.int64)), [None] * len(closings)
 
 
 def rebuild(shapes: Shapes, description: str, found: Everything) -> Learner:
@@ -155,7 +180,7 @@ def rebuild(shapes: Shapes, description: str, found: Everything) -> Learner:
     learner = fresh(shapes.study, description)
     past = read(shapes, found, learner)
     asked = closed = made = 0
-    if found.checkpoint is not None:
+    if found.checkpoint is not None and shapes.drawn:
         restored = _restored(description, found.checkpoint, past, shapes)
         if restored is not None:
             (learner, made), closed = restored, found.checkpoint.closed
@@ -178,7 +203,12 @@ def _live(learner: Learner, shapes: Shapes, past: Past, asks: Indices, closings:
         learner.adopt(trial)
     numbers, payoffs, reasons = past.closings[closings], past.payoffs[closings], past.reasons[closings]
     told, feasible = ~np.isnan(payoffs), past.feasible[closings]
-    _tell_all(learner, shapes, numbers[told].tolist(), payoffs[told].tolist())
+    if shapes.drawn:
+        _tell_all(learner, shapes, numbers[told].tolist(), payoffs[told].tolist())
+    else:
+        done = past.observed[closings]
+        for i in np.flatnonzero(told).tolist():
+            tell(learner, shapes, int(numbers[i]), float(payoffs[i]), done[i])
     for i in np.flatnonzero(~told).tolist():
         if feasible[i]:
             learner.fail(int(numbers[i]), reasons[i])
@@ -196,10 +226,17 @@ def _tell_all(learner: Learner, shapes: Shapes, numbers: list[int], payoffs: lis
         raise
 
 
-def tell(learner: Learner, shapes: Shapes, number: int, payoff: float) -> None:
-    """A payoff that is in the storage reaches the learner; an error names the row."""
+def tell(learner: Any, shapes: Shapes, number: int, payoff: float, observed: Array | None = None) -> None:
+    """A payoff that is in the storage reaches the learner, and what was done; an error names the row."""
     try:
-        learner.tell(number, payoff)
+        if observed is None:
+            learner.tell(number, payoff)
+        elif learner.space.family.steps_known:
+            from randomist.policies.trajectories import Observed
+
+            learner.tell_episode(number, Observed(payoff, observed))
+        else:
+            learner.tell(number, payoff, log_likelihoods=observed)
     except RandomistError as error:
         raise shapes.wrong(number, str(error)) from error
 

@@ -35,6 +35,8 @@ class Replica:
         known = self.known
         news = self.storage.news(self.record.id, known.asked, known.closed, known.changes)
         now = news.counters
+        if now.retracted != known.retracted:
+            return self._load()  # what was told is not what this learner knows
         if (len(news.asks), len(news.closings), len(news.changes)) != (
             *(now.asked - known.asked, now.closed - known.closed),
             now.changes - known.changes,
@@ -54,10 +56,15 @@ class Replica:
         self._learner.commit(proposal)
         self.known = self.known._replace(asked=self.known.asked + len(proposal.trials))
 
-    def close(self, row: ClosedRow) -> None:
-        """A trial was closed by this process; if others closed some before, it comes with the next news."""
+    def close(self, row: ClosedRow, changes: int | None = None) -> None:
+        """A trial was closed by this process; if others closed some before, it comes with the next news.
+
+        So it does where it was checked against other `changes` than this learner knows.
+        """
         learner = self._learner
-        if learner is not None and row.closing == self.known.closed + 1 and learner.is_pending(row.number):
+        if learner is None or changes not in (None, self.known.changes):
+            return
+        if row.closing == self.known.closed + 1 and learner.is_pending(row.number):
             self._close(learner, row)
 
     def changed(self, change: NewChange) -> Learner:
@@ -74,7 +81,9 @@ class Replica:
             self._made(learner, row)
 
     def save_checkpoint(self) -> None:
-        """Keep what the learner has computed, where that is worth it."""
+        """Keep what the learner has computed, where that is worth it: of likelihoods, telling again is as quick."""
+        if not self.shapes.drawn:
+            return
         closed = self.known.closed
         if self._learner is not None and closed - self.known.checkpointed >= max(CHECKPOINT, closed // 4):
             checkpoint = replay.checkpoint_of(self.record.learner, self._learner, closed, self._changes)
@@ -121,7 +130,8 @@ class Replica:
 
     def _close(self, learner: Learner, row: ClosedRow) -> None:
         if row.payoff is not None:
-            replay.tell(learner, self.shapes, row.number, row.payoff)
+            observed = self.shapes.extra(row.number, row.state, row.extra).observed
+            replay.tell(learner, self.shapes, row.number, row.payoff, observed)
         elif row.extra is not None:
             replay.exclude(learner, self.shapes, row.number)
         else:

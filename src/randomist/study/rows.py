@@ -18,8 +18,10 @@ from randomist._types import Indices
 from randomist.errors import ShapeError, StudyDataError
 from randomist.learners.base import Trial
 from randomist.spaces import Finite, Space
+from randomist.study import observed
 from randomist.study.records import AskedRow, ChangeRow, ClosedRow, Page, State, StudyTrial, TrialRow
 
+NOTHING = "null"  # the mediator of a trial that the environment has not answered
 CLOSED = {("told", float), ("told", int), ("failed", NoneType)}  # the state of a closed trial, the type of its payoff
 
 
@@ -28,6 +30,7 @@ class Extra(NamedTuple):
 
     feasible: bool | None  # None where that was not said
     payoff: float | None  # of one that was not
+    observed: NDArray[Any] | None = None  # what was done, where the environment produces it
 
 
 def infeasible(payoff: float | None) -> str:
@@ -48,6 +51,7 @@ class Shapes:
         self.finite = isinstance(space, Finite)
         self.decision_shape: tuple[int, ...] = () if self.finite else space.family.decision_shape
         self.shape, self.whole = space.family.shape, space.family.dtype is not float
+        self.drawn = space.family.drawn  # else a mediator is null when it is asked, and comes with the payoff
 
     def follow(self, arrivals: Indices, rows: Sequence[ChangeRow]) -> None:
         """The decisions that came so far, and those that these changes add."""
@@ -58,6 +62,8 @@ class Shapes:
     def texts(self, trial: Trial) -> tuple[str, str]:
         """A trial's decision and mediator."""
         decision = json.dumps(int(trial.decision)) if self.finite else _text(trial.decision, self.decision_shape, False)
+        if not self.drawn:
+            return decision, NOTHING if trial.mediator is None else _text(trial.mediator, (), False)
         return decision, _text(trial.mediator, self.shape, self.whole)
 
     # Reading.
@@ -77,7 +83,12 @@ class Shapes:
         return values
 
     def mediators(self, numbers: Sequence[int], texts: Sequence[Any]) -> NDArray[Any]:
-        """(n, *shape)"""
+        """(n, *shape); None for each where none was drawn"""
+        if not self.drawn:
+            odd = next((i for i, text in enumerate(texts) if text != NOTHING), None)
+            if odd is not None:
+                raise self.wrong(numbers[odd], f"the mediator must be {NOTHING}, got {texts[odd]!r:.80}")
+            return np.full(len(texts), None)
         return self._read(numbers, texts, "mediator", self.shape, self.whole)
 
     def asked(self, rows: Sequence[AskedRow]) -> list[Trial]:
@@ -86,7 +97,7 @@ class Shapes:
         decisions = self.decisions(numbers, [row.decision for row in rows])
         mediators = self.mediators(numbers, [row.mediator for row in rows])
         columns = zip(numbers, decisions, mediators, strict=True)
-        return [Trial.of(self.space, i, frozen(x), frozen(z)) for i, x, z in columns]
+        return [Trial.of(self.space, i, frozen(x), self._mediator(z)) for i, x, z in columns]
 
     def study_trials(self, page: Page) -> list[StudyTrial]:
         """Rows as users read them."""
@@ -94,7 +105,7 @@ class Shapes:
         decisions = self.decisions(numbers, [row.decision for row in page.rows])
         mediators = self.mediators(numbers, [row.mediator for row in page.rows])
         return [
-            self._study_trial(row, page.now, frozen(x), frozen(z))
+            self._study_trial(row, page.now, frozen(x), self._mediator(z))
             for row, x, z in zip(page.rows, decisions, mediators, strict=True)
         ]
 
@@ -108,8 +119,15 @@ class Shapes:
             )
         self.extra(row.number, row.state, row.extra)
 
+    def check_retracted(self, number: int, state: str, why: Any) -> None:
+        """Refuse a mark that says of something else than a closed trial that it was taken back."""
+        if why is not None and (not isinstance(why, str) or state == "asked"):
+            raise self.wrong(number, f"retracted must be empty, or say why a closed trial was; got {why!r:.80}")
+
     def extra(self, number: int, state: str, text: Any) -> Extra:
         """What a trial was told besides a payoff, checked: a failed one may have been infeasible."""
+        if not self.drawn:
+            return self._observed(number, state, text)
         if text is None:
             return Extra(True if state == "told" else None, None)
         try:
@@ -123,6 +141,17 @@ class Shapes:
         raise self.wrong(
             number, f"extra must be empty, or say of a failed trial that it was not feasible; got {text!r:.80}"
         )
+
+    def _observed(self, number: int, state: str, text: Any) -> Extra:
+        """What was done, of a trial that was told."""
+        if state != "told" and text is None:
+            return Extra(None, None)
+        try:
+            if state == "told":
+                return Extra(True, None, observed.read(self.space.family, text))
+        except (*_UNREADABLE, AttributeError, LookupError):
+            pass
+        raise self.wrong(number, f"extra must say how likely policies were to do what was done; got {text!r:.80}")
 
     def wrong(self, number: Any, what: str) -> StudyDataError:
         """The error that names a row."""
@@ -142,7 +171,16 @@ class Shapes:
         state, extra = self._state(row, now), self.extra(row.number, row.state, row.extra)
         payoff = extra.payoff if row.payoff is None else row.payoff
         named = Trial.of(self.space, row.number, decision, mediator).parameters
-        return StudyTrial(row.number, state, decision, mediator, payoff, *row[5:-1], extra.feasible, named)
+        done = None if extra.observed is None else observed.by_name(cast(Finite, self.space), extra.observed)
+        return StudyTrial(
+            *(row.number, state, decision, mediator, payoff, row.worker),
+            row.reason if row.retracted is None else row.retracted,
+            *(row.asked_at, row.lease_until, row.closed_at, row.closing),
+            *(extra.feasible, named, done, row.closed_by),
+        )
+
+    def _mediator(self, value: Any) -> Any:
+        return frozen(value) if self.drawn else None
 
     def _state(self, row: TrialRow, now: float) -> State:
         """What the row and the clock say, checked."""
@@ -151,8 +189,9 @@ class Shapes:
             raise self.wrong(row.number, f"its times must be finite numbers, got {times}")
         if row.state != "asked":
             self.check_closed(row, row.closing)
-            return cast(State, row.state)
-        if row.closing is not None or row.payoff is not None:
+            self.check_retracted(row.number, row.state, row.retracted)
+            return cast(State, row.state if row.retracted is None else "retracted")
+        if row.closing is not None or row.payoff is not None or row.retracted is not None:
             raise self.wrong(row.number, "an asked trial has no payoff and no closing yet")
         return "stale" if row.lease_until < now else "asked"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -19,9 +20,10 @@ from randomist.histories.estimates import Estimates
 from randomist.learners.base import Learner, Proposal, Trial
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite, Space
-from randomist.study import changes, replay
+from randomist.study import changes, replay, telling
 from randomist.study.checks import check_id, check_lease, check_ticket, check_worker, clean
 from randomist.study.forks import on_fork
+from randomist.study.keeping import Kept
 from randomist.study.reader import Reader
 from randomist.study.records import (
     STATES,
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from randomist.families.base import Family
     from randomist.learners.box.interval import Confirmation, Interval
     from randomist.learners.finite.certainty import Intervals
+    from randomist.logs import Log
+    from randomist.policies.episodes import Episode
     from randomist.simulation.rounds import Outcome
     from randomist.simulation.run import Run
     from randomist.tasks.base import Task
@@ -53,7 +57,7 @@ LARGEST_BATCH = 1000
 T = TypeVar("T")
 
 
-class Study:
+class Study(Kept):
     """A learner that survives its process. Made by `create_study` and `load_study`.
 
     The learner proposes trials, given what was told so far, outside of any transaction; then they are written in one.
@@ -65,7 +69,7 @@ class Study:
         self.storage, self.record = storage, record
         self._worker = None if worker is None else check_worker(worker)
         began = replay.fresh(record.name, record.learner)
-        self._finite = isinstance(began.space, Finite)
+        self._finite, self._drawn = isinstance(began.space, Finite), began.space.family.drawn
         self.learner_name = type(began).__name__
         self._reader = Reader(storage, record, began.space)
         self._range, self._kind = PayoffScale(began.payoff_range, began.out_of_range), type(began)
@@ -110,26 +114,57 @@ class Study:
         trials = self._asked(1 if batch is None else batch, "batch", lease, ticket, worker)
         return trials[0] if batch is None else trials
 
-    def tell(self, trial: Trial | int, payoff: float | None = None, *, feasible: bool = True) -> None:
+    def tell(
+        self,
+        trial: Trial | int,
+        payoff: float | None = None,
+        *,
+        feasible: bool = True,
+        log_likelihoods: Mapping[str, float] | ArrayLike | None = None,
+        worker: str | None = None,
+    ) -> None:
         """The payoff of a trial, in the user's units; on disk when this returns.
 
         In any order, from any worker, also after the lease is over. The same again changes nothing.
+
+        In a space of likelihoods, `log_likelihoods` has the log-likelihood of what was done under every policy, by the
+        policies' names (`study.names`), or in their order. A policy that was added from scratch after the trial was
+        asked may be left out.
 
         `feasible=False` says that its mediator broke a constraint: it enters no estimate, with or without a payoff, and
         the search keeps away from there. Its state is "failed". `Auto` takes it, other learners refuse.
         """
         if not flag(feasible, "feasible"):
             self._kind.check_excludes(check_id(trial.id if isinstance(trial, Trial) else trial))
-            self._close(trial, NewClosing(extra=infeasible(None if payoff is None else number(payoff))))
+            self._close(trial, NewClosing(extra=infeasible(None if payoff is None else number(payoff))), worker)
             return
+        if not self._drawn:
+            self._tell_done(trial, telling.by_likelihoods(payoff, log_likelihoods, self._range), worker)
+            return
+        if log_likelihoods is not None:
+            raise ParameterError(
+                "log_likelihoods are told in a space of likelihoods, Finite.likelihoods(K); here the family knows them"
+            )
         value = number(payoff)
         if not self._range.running:
             self._range.unit(value)  # refuses
-        self._close(trial, NewClosing(value))
+        self._close(trial, NewClosing(value), worker)
 
-    def fail(self, trial: Trial | int, reason: str = "") -> None:
+    def tell_episode(self, trial: Trial | int, episode: Episode, *, worker: str | None = None) -> None:
+        """What the policy of a trial did, in a space of policies, `Finite.policies`; on disk when this returns.
+
+        The row holds what the policies say of the episode, and not the episode itself.
+        """
+        if self._drawn:
+            raise ParameterError(
+                "episodes are told in a space of policies, Finite.policies(...); here the mediator was drawn by ask: "
+                "tell(trial, payoff)"
+            )
+        self._tell_done(trial, telling.by_episode(episode, self._range), worker)
+
+    def fail(self, trial: Trial | int, reason: str = "", *, worker: str | None = None) -> None:
         """A trial that will never be answered: it leaves no trace in the estimates. Again changes nothing."""
-        self._close(trial, NewClosing(reason=clean(reason)))
+        self._close(trial, NewClosing(reason=clean(reason)), worker)
 
     def confirm(
         self, n: int, *, lease: float | None = None, ticket: str | None = None, worker: str | None = None
@@ -245,13 +280,29 @@ class Study:
         found: NDArray[np.bool_] = self.look(lambda learner, _: learner.active)
         return found
 
-    def add(self, member: Family, name: str | None = None, *, worker: str | None = None) -> int:
+    def add(
+        self,
+        member: Family | None = None,
+        name: str | None = None,
+        *,
+        log_likelihoods: Mapping[int, float] | Sequence[float] | None = None,
+        worker: str | None = None,
+    ) -> int:
         """One more decision of a Finite space from now on, for all workers: its number. On disk when this returns.
 
-        `member` is a family of one member. All that was told so far informs it like the others.
+        `member` is a family of one member. All that was told so far informs it like the others. In a space of
+        likelihoods there is no member: `log_likelihoods` has those of all that was told so far under the new policy, by
+        trial id, or in the order of the tells. Without them it begins from scratch: it learns from its own trials
+        alone, and these say nothing about the others.
         """
         self._check_finite("new decisions")
-        change = changes.adding(member, name, check_worker(worker or self._worker))
+        who = check_worker(worker or self._worker)
+        if not self._drawn:
+            write = partial(changes.joining, member=member, name=name, log_likelihoods=log_likelihoods, worker=who)
+            return self._change(write, log_likelihoods is not None) - 1
+        if log_likelihoods is not None:
+            raise ParameterError("log_likelihoods are for a space of likelihoods; here the family knows them")
+        change = changes.adding(member, name, who)
         return self._change(lambda _: change) - 1
 
     def retire(self, decision: int | str, *, worker: str | None = None) -> None:
@@ -300,7 +351,25 @@ class Study:
     def pending(self, worker: str | None = None) -> list[Trial]:
         """Asked and not answered, stale ones included: of all workers, or of one that goes on where it stopped."""
         found = self.trials(("asked", "stale"), worker=worker)
-        return [Trial(t.id, t.decision, t.mediator, t.parameters) for t in found]
+        space = self._reader.known.space
+        return [Trial.of(space, t.id, t.decision, t.mediator) for t in found]
+
+    @property
+    def learner_range(self) -> tuple[float, float] | None:
+        """The range of payoffs that the learner was given, where that is bounded."""
+        scale = self._range
+        return None if scale.running or not np.isfinite([scale.low, scale.high]).all() else (scale.low, scale.high)
+
+    def log(self, candidates: Sequence[str] | None = None, **settings: Any) -> Log:
+        """All told trials of a Finite space as a log, to evaluate its policies: see `randomist.study.logs`.
+
+        It is adaptive, with own weights. `candidates` are names of policies, by default all whose likelihoods are known
+        in every row. `settings` are those of `rd.Log`; the range of payoffs is the study's where that is bounded.
+        """
+        from randomist.study.logs import log_of
+
+        self._check_finite("logs")
+        return log_of(self, candidates, settings)
 
     def workers(self) -> list[WorkerRow]:
         """How many trials of each state every worker has, and when it was seen last."""
@@ -333,7 +402,7 @@ class Study:
 
     def _repr_html_(self) -> str:
         counters = self.counters
-        pending, failed = counters.asked - counters.closed, counters.closed - counters.told
+        pending, failed = counters.asked - counters.closed, counters.failed
         rows = [("learner", self.learner_name), ("told", f"{counters.told:,}"), ("failed", f"{failed:,}")]
         rows += [("pending", f"{pending:,}"), ("storage", self.storage.name)]
         return _html.table(f"Study {self.name}", rows)
@@ -367,14 +436,19 @@ class Study:
         rows = self.storage.with_ticket(self.record.id, ticket, n)
         return self._reader.asked(rows) if rows else None
 
-    def _change(self, write: Callable[[Any], NewChange]) -> int:
-        """A decision comes or goes: how many there are then. Checked against all changes before it, then written."""
+    def _change(self, write: Callable[[Any], NewChange], of_told: bool = False) -> int:
+        """A decision comes or goes: how many there are then. Checked against all changes before it, then written.
+
+        With `of_told` it must have been checked against all that was closed, too; so must the first one.
+        """
         with self._lock:
             while True:
                 change = write(self._replica.synced())
                 changed: Any = self._replica.changed(change)
+                known = self._replica.known
+                closed = known.closed if not self._drawn and (of_told or not known.told) else None
                 try:
-                    row = self.storage.change(self.record.id, change, self._replica.known.changes)
+                    row = self.storage.change(self.record.id, change, known.changes, closed)
                 except Raced:
                     continue
                 self._replica.adopt(changed, row)
@@ -410,7 +484,12 @@ class Study:
             for trial, search, stream in zip(proposal.trials, proposal.searches, streams, strict=True)
         ]
 
-    def _close(self, trial: Trial | int, new: NewClosing) -> None:
+    def _tell_done(self, trial: Trial | int, observe: telling.Observe, worker: str | None) -> None:
+        telling.tell(self._reader, trial, observe, lambda new, changes: self._close(trial, new, worker, changes))
+
+    def _close(
+        self, trial: Trial | int, new: NewClosing, worker: str | None = None, changes: int | None = None
+    ) -> None:
         ticket: tuple[str, str] | None = None
         if isinstance(trial, Trial):
             try:
@@ -420,9 +499,11 @@ class Study:
                     f"{trial} is not a trial of study {self.name!r}; tell the one it gave"
                 ) from None
         id_ = check_id(trial.id if isinstance(trial, Trial) else trial)
-        place, changed = self.storage.close(self.record.id, id_, new, ticket)
+        new = new._replace(closed_by=self.worker if worker is None else check_worker(worker))
+        expected = () if changes is None else (changes,)
+        place, changed = self.storage.close(self.record.id, id_, new, ticket, *expected)
         if changed and self._lock.acquire(blocking=False):  # else the next ask reads it
             try:
-                self._replica.close(ClosedRow(id_, place, new.state, *new))
+                self._replica.close(ClosedRow(id_, place, new.state, *new[:3]), changes)
             finally:
                 self._lock.release()

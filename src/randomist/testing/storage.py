@@ -7,7 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from randomist.errors import ClosedTrialError, StudyExistsError, TicketError, UnknownStudyError, UnknownTrialError
+from randomist.errors import (
+    ArchivedStudyError,
+    ClosedTrialError,
+    RetractionError,
+    StudyExistsError,
+    TicketError,
+    UnknownStudyError,
+    UnknownTrialError,
+)
 from randomist.study.records import AskRequest, Checkpoint, NewChange, NewClosing, NewTrial, StudyRecord
 from randomist.study.storages.base import Raced, Storage
 
@@ -29,6 +37,9 @@ def check_storage(make: MakeStorage, *, threads: int = 4, rounds: int = 20) -> N
     for number, check in enumerate(_CHECKS):
         study = first.create(f"check-{number}", f"learner {number}", 60.0)
         check(first, make(), study)
+    for name, check in _HOUSEKEEPING.items():
+        if getattr(type(first), name) is not getattr(Storage, name):
+            check(first, make(), first.create(f"check-{name}", "learner", 60.0))
     _check_writers_at_once(make, first.create("check-writers", "learner", 60.0), threads, rounds)
     first.ping()
     before, after = first.upgrade()
@@ -82,7 +93,7 @@ def _check_studies(storage: Storage, other: Storage) -> None:
     assert other.find("check-a") == made[1], "a refused creation changes nothing"
     _refused(UnknownStudyError, storage.find, "check-c")
     _refused(UnknownStudyError, storage.counters, max(study.id for study in made) + 1000)
-    assert storage.totals() == {study.name: (0, 0, 0, 0, 0) for study in made}
+    assert storage.totals() == {study.name: (0, 0, 0, 0, 0, 0) for study in made}
 
 
 def _check_asking(storage: Storage, other: Storage, study: StudyRecord) -> None:
@@ -90,7 +101,7 @@ def _check_asking(storage: Storage, other: Storage, study: StudyRecord) -> None:
     for expected in (3, 4, 6):
         request = _request(f"race-{expected}", expected)
         _refused(Raced, storage.ask, study.id, [TRIAL], request)
-    assert storage.counters(study.id) == (5, 0, 0, 0, 0), "a lost race changes nothing"
+    assert storage.counters(study.id) == (5, 0, 0, 0, 0, 0), "a lost race changes nothing"
     assert _ask(other, study, expected=5) == 5
     rows = other.rows(study.id).rows
     assert [row.number for row in rows] == list(range(6)), "trials are numbered without gaps"
@@ -130,7 +141,7 @@ def _check_closing(storage: Storage, other: Storage, study: StudyRecord) -> None
     for ticket in (("1", "9.5"), ("9", "1.5")):
         _refused(UnknownTrialError, other.close, study.id, 1, NewClosing(0.5), ticket)
     assert storage.rows(study.id).rows == before, "what is refused changes nothing"
-    assert storage.counters(study.id) == (5, 3, 1, 0, 0)
+    assert storage.counters(study.id) == (5, 3, 1, 0, 0, 0)
     told, failed, more = before[2], before[0], before[4]
     assert (told.state, told.payoff, told.reason, told.closing, told.extra) == ("told", 0.5, None, 1, None)
     assert (failed.state, failed.payoff, failed.reason, failed.closing) == ("failed", None, "lost", 2)
@@ -141,13 +152,13 @@ def _check_closing(storage: Storage, other: Storage, study: StudyRecord) -> None
 
 def _check_news(storage: Storage, other: Storage, study: StudyRecord) -> None:
     nothing = storage.news(study.id, 0, 0, 0)
-    assert nothing.counters == (0, 0, 0, 0, 0)
+    assert nothing.counters == (0, 0, 0, 0, 0, 0)
     assert not any(nothing[1:]), "nothing happened yet"
     _ask(storage, study, 3)
     storage.close(study.id, 1, NewClosing(0.5))
     storage.close(study.id, 0, NewClosing(None, "lost", EXTRA))
     counters, asks, closings, _ = other.news(study.id, 0, 0, 0)
-    assert counters == (3, 2, 1, 0, 0)
+    assert counters == (3, 2, 1, 0, 0, 0)
     assert [tuple(row) for row in asks] == [(i, str(i), f"{i}.5", TRIAL.search) for i in range(3)]
     assert [tuple(row) for row in closings] == [(1, 1, "told", 0.5, None, None), (0, 2, "failed", None, "lost", EXTRA)]
     _, asks, closings, _ = other.news(study.id, 2, 1, 0)
@@ -163,7 +174,7 @@ def _check_changes(storage: Storage, other: Storage, study: StudyRecord) -> None
     assert first == (1, "add", CHANGE.data, 3, 1), f"a change has the counters of its moment, got {first}"
     for expected in (0, 2):
         _refused(Raced, other.change, study.id, CHANGE._replace(kind="retire"), expected)
-    assert other.counters(study.id) == (3, 1, 1, 0, 1), "a lost race changes nothing"
+    assert other.counters(study.id) == (3, 1, 1, 0, 1, 0), "a lost race changes nothing"
     _ask(other, study)
     second = other.change(study.id, CHANGE._replace(kind="retire", data="{}"), 1)
     assert second == (2, "retire", "{}", 4, 1)
@@ -171,6 +182,73 @@ def _check_changes(storage: Storage, other: Storage, study: StudyRecord) -> None
     assert list(storage.news(study.id, 0, 0, 1).changes) == [second]
     assert not any(storage.news(study.id, 4, 1, 2)[1:])
     assert list(storage.everything(study.id).changes) == [first, second]
+
+
+def _check_expectations(storage: Storage, other: Storage, study: StudyRecord) -> None:
+    """What was checked against others' writes is not written after they wrote more."""
+    _ask(storage, study, 3)
+    storage.change(study.id, CHANGE, 0, 0)
+    _refused(Raced, other.close, study.id, 0, NewClosing(0.5), None, 0)
+    assert other.counters(study.id) == (3, 0, 0, 0, 1, 0), "a lost race changes nothing"
+    assert other.close(study.id, 0, NewClosing(0.5), None, 1) == (1, True)
+    _refused(Raced, storage.change, study.id, CHANGE, 1, 0)
+    assert storage.change(study.id, CHANGE, 1, 1).place == 2
+    assert other.close(study.id, 0, NewClosing(0.5), None, 2) == (1, False)
+
+
+def _check_retracting(storage: Storage, other: Storage, study: StudyRecord) -> None:
+    """Of a storage that takes tells back."""
+    _ask(storage, study, 4)
+    for number, new in enumerate((NewClosing(0.5, closed_by="me"), NewClosing(None, "lost"), NewClosing(extra=EXTRA))):
+        storage.close(study.id, number, new)
+    storage.save(study.id, Checkpoint(3, "digest", "version", "x"))
+    assert other.retract(study.id, 0, "wrong", "ann")
+    assert not storage.retract(study.id, 0, "again", "bob"), "the same again changes nothing"
+    assert storage.counters(study.id) == (4, 3, 0, 0, 0, 1), "a retracted trial is not counted, and the checkpoint goes"
+    assert other.retract(study.id, 2, "wrong, too", "ann")
+    for number in (1, 3):
+        _refused(RetractionError, other.retract, study.id, number, "no", "ann")
+    _refused(UnknownTrialError, other.retract, study.id, 4, "no", "ann")
+    rows = storage.rows(study.id, states=("retracted",)).rows
+    assert [(row.number, row.retracted, row.payoff, row.closed_by) for row in rows] == [
+        *((0, "wrong", 0.5, "me"), (2, "wrong, too", None, None))
+    ]
+    assert [row.number for row in storage.rows(study.id, states=("told", "failed")).rows] == [1]
+    assert list(storage.everything(study.id).trials.retracted) == ["wrong", None, "wrong, too", None]
+    assert [(row.who, row.what) for row in other.audit(study.id)] == [("ann", "retract")] * 2
+
+
+def _check_keeping(storage: Storage, other: Storage, study: StudyRecord) -> None:
+    """Of a storage that archives, renames and deletes."""
+    _ask(storage, study, 2)
+    storage.close(study.id, 0, NewClosing(0.5))
+    assert other.archive(study.id, True, "ann")
+    assert not storage.archive(study.id, True, "ann")
+    assert storage.archived_at(study.id) is not None
+    for refused in (
+        lambda: storage.ask(study.id, [TRIAL], _request("archived")),
+        lambda: storage.close(study.id, 1, NewClosing(0.5)),
+        lambda: storage.change(study.id, CHANGE, 0),
+        lambda: storage.retract(study.id, 0, "no", "ann"),
+    ):
+        _refused(ArchivedStudyError, refused)
+    assert storage.counters(study.id) == (2, 1, 1, 0, 0, 0), "what is archived does not change"
+    assert storage.archive(study.id, False, "ann")
+    assert other.archived_at(study.id) is None
+    _refused(StudyExistsError, other.rename, study.id, "check-0", "ann")
+    other.rename(study.id, "check-renamed", "ann")
+    assert storage.find("check-renamed") == study._replace(name="check-renamed")
+    _refused(UnknownStudyError, storage.find, study.name)
+    assert [row.what for row in storage.audit(study.id)] == ["archive", "unarchive", "rename"]
+    doomed = storage.create("check-doomed", "learner", 60.0)
+    _ask(storage, doomed, 3)
+    other.delete(doomed.id, "ann")
+    assert "check-doomed" not in storage.names()
+    _refused(UnknownStudyError, storage.counters, doomed.id)
+    _refused(UnknownStudyError, storage.ask, doomed.id, [TRIAL], _request("gone"))
+    again = storage.create("check-doomed", "learner", 60.0)
+    assert again.id != doomed.id, "the id of a deleted study is not used again"
+    assert storage.counters(again.id) == (0, 0, 0, 0, 0, 0)
 
 
 def _check_rows(storage: Storage, other: Storage, study: StudyRecord) -> None:
@@ -202,7 +280,7 @@ def _check_rows(storage: Storage, other: Storage, study: StudyRecord) -> None:
 
 def _check_loading(storage: Storage, other: Storage, study: StudyRecord) -> None:
     nothing = storage.everything(study.id)
-    assert (nothing.counters, nothing.checkpoint, nothing.search) == ((0, 0, 0, 0, 0), None, None)
+    assert (nothing.counters, nothing.checkpoint, nothing.search) == ((0, 0, 0, 0, 0, 0), None, None)
     assert all(list(column) == [] for column in nothing.trials)
     assert list(nothing.changes) == []
     _ask(storage, study, 3)
@@ -218,7 +296,7 @@ def _check_loading(storage: Storage, other: Storage, study: StudyRecord) -> None
         assert other.counters(study.id).checkpointed == kept
     found = other.everything(study.id)
     assert found.checkpoint == (5, "digest 5", "version", "x" * 100_000)
-    assert found.counters == (4, 2, 1, 5, 1)
+    assert found.counters == (4, 2, 1, 5, 1, 0)
     assert found.search == "the last one"
     assert [row.place for row in found.changes] == [1]
     columns = {name: list(column) for name, column in found.trials._asdict().items()}
@@ -231,13 +309,15 @@ def _check_loading(storage: Storage, other: Storage, study: StudyRecord) -> None
         "reason": ["lost", None, None, None],
         "closing": [2, None, 1, None],
         "extra": [EXTRA, None, None, None],
+        "retracted": [None] * 4,
     }
 
 
 _CHECKS = (
     *(_check_asking, _check_tickets, _check_closing, _check_news, _check_changes),
-    *(_check_rows, _check_loading),
+    *(_check_expectations, _check_rows, _check_loading),
 )
+_HOUSEKEEPING = {"retract": _check_retracting, "archive": _check_keeping}  # where a storage has it
 
 
 def _check_writers_at_once(make: MakeStorage, study: StudyRecord, threads: int, rounds: int) -> None:
@@ -273,4 +353,4 @@ def _check_writers_at_once(make: MakeStorage, study: StudyRecord, threads: int, 
     assert sorted(asked) == list(range(n)), "each ask has a number of its own"
     assert sorted(places) == list(range(1, n + 1)), "each closing has a place of its own"
     assert sorted(made) == list(range(1, n + 1)), "each change has a place of its own"
-    assert make().counters(study.id) == (n, n, n, 0, n)
+    assert make().counters(study.id) == (n, n, n, 0, n, 0)

@@ -120,6 +120,7 @@ function draw() {
   byId("about").textContent = shown.learner + " on " + space + (shown.space.parameters ? "" : " (" + shown.space.family + ")") + ", since "
     + new Date(shown.created_at * 1000).toLocaleString();
   const figures = { asked: counts.asked, told: counts.told, failed: counts.failed, pending: counts.pending, stale: counts.stale,
+    ...(counts.retracted ? { retracted: counts.retracted } : {}),
     average: data.payoffs.average.length ? short(data.payoffs.average.at(-1)) : "–",
     best: data.best === null ? "–" : data.finite?.name?.[data.finite.decision.indexOf(data.best)] ?? point(data.best) };
   byId("counts").replaceChildren(...Object.entries(figures).map(([name, value]) => {

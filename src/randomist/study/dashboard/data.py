@@ -56,7 +56,8 @@ def snapshot(study: Study, dimensions: tuple[int, int] = (0, 1)) -> dict[str, An
         "counts": {
             "asked": known.asked,
             "told": known.told,
-            "failed": known.closed - known.told,
+            "failed": known.failed,
+            "retracted": known.retracted,
             "pending": n_pending,
             "stale": stale,
             "clipped": seen.clipped,
@@ -216,7 +217,7 @@ def _histogram(values: Array, low: float, high: float) -> dict[str, Any]:
 def _workers(study: Study) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for row in study.workers():
-        nobody = {"worker": str(row.worker), "pending": 0, "told": 0, "failed": 0, "seen": 0.0}
+        nobody = {"worker": str(row.worker), "pending": 0, "told": 0, "failed": 0, "retracted": 0, "seen": 0.0}
         one = found.setdefault(str(row.worker), nobody)
         one["pending" if row.state == "asked" else str(row.state)] = row.trials
         moments = [m for m in (row.asked_at, row.closed_at) if isinstance(m, float)]

@@ -13,9 +13,11 @@ from starlette.routing import compile_path
 
 from randomist import __version__
 from randomist.errors import (
+    ArchivedStudyError,
     ClosedTrialError,
     NoDataError,
     RandomistError,
+    RetractionError,
     ServiceError,
     SpaceError,
     StorageError,
@@ -25,11 +27,12 @@ from randomist.errors import (
     UnknownStudyError,
     UnknownTrialError,
 )
-from randomist.study.service import events, machines, pages, routes
+from randomist.study.service import events, keeping, machines, pages, routes
 from randomist.study.service.auth import Tokens
 from randomist.study.service.guards import GuardAnswers
 from randomist.study.service.limits import LimitRequests, Limits
 from randomist.study.service.metrics import MeasureRequests, Metrics
+from randomist.study.service.records import RecordRequests
 from randomist.study.service.shared import Shared
 from randomist.study.service.studies import Reads, Studies
 from randomist.study.storages import Storage, open_storage
@@ -39,6 +42,8 @@ STATUSES: dict[type[Exception], int] = {
     UnknownStudyError: 404,
     UnknownTrialError: 404,
     StudyExistsError: 409,
+    ArchivedStudyError: 409,
+    RetractionError: 409,
     ClosedTrialError: 409,
     NoDataError: 409,
     SpaceError: 409,
@@ -67,19 +72,24 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     app.state.watchers = 0
     app.state.reads = Reads(app.state.studies.storage)
     app.include_router(routes.router, prefix="/api/v1")
+    app.include_router(keeping.router, prefix="/api/v1")
     app.include_router(events.router, prefix="/api/v1")
     app.include_router(machines.router)
     app.include_router(pages.router)
     app.add_middleware(LimitRequests, limits=limits, tokens=tokens)
     app.add_middleware(MeasureRequests, metrics=metrics)
     app.add_middleware(GuardAnswers)
+    app.add_middleware(RecordRequests)
     app.add_exception_handler(RandomistError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     return app
 
 
-def _refused(_: Request, error: Exception) -> JSONResponse:
+def _refused(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, UnknownStudyError) and "name" in request.path_params:  # deleted or renamed elsewhere
+        for held in (request.app.state.studies, request.app.state.reads):
+            held.forget(request.path_params["name"])
     if isinstance(error, ServiceError):
         status = error.status or 500
     else:

@@ -44,15 +44,25 @@ def needs(scope: Scope) -> Any:
     def check(request: Request, _: HTTPAuthorizationCredentials | None = _CREDENTIALS) -> Holder:
         holder: Holder | None = request.state.holder
         if holder is None:
-            raise ServiceError("a bearer token is needed; send Authorization: Bearer TOKEN", 401)
+            raise ServiceError("a bearer token is needed that has not ended; send Authorization: Bearer TOKEN", 401)
         if not holder.may(scope):
             raise ServiceError(f"this needs a token with scope {scope}, yours has {holder.scope}", 403)
+        if "name" in request.path_params:
+            check_study(holder, request.path_params["name"])
         return holder
 
     return Depends(check)
 
 
 READ, WORK, ADMIN = needs("read"), needs("work"), needs("admin")
+
+
+def check_study(holder: Holder, name: str) -> None:
+    """Refuse a token that is for other studies."""
+    if not holder.may_see(name):
+        raise ServiceError(
+            f"your token is for the studies {', '.join(holder.studies)[:200]}, and not for {name!r}", 403
+        )
 
 
 def studies_of(request: Request) -> Studies:
@@ -69,6 +79,13 @@ def reads_of(request: Request) -> Reads:
     """The studies that are read."""
     reads: Reads = request.app.state.reads
     return reads
+
+
+def who_of(request: Request) -> str:
+    """Who does something, for the record: which token, from where."""
+    holder: Holder | None = request.state.holder
+    called = "?" if holder is None else holder.label or holder.name
+    return f"token {called} at {request.client.host if request.client else '?'}"[:64]
 
 
 def caller_of(request: Request) -> str:

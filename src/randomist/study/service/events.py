@@ -46,7 +46,7 @@ async def _changes(request: Request, name: str, most: int | None) -> AsyncIterat
             now = (await state.counters.get())[name]._replace(checkpointed=0)
             if now != last:
                 last, beat, sent = now, time.monotonic(), sent + 1
-                counters = {"asked": now.asked, "told": now.told, "failed": now.closed - now.told}
+                counters = {"asked": now.asked, "told": now.told, "failed": now.failed}
                 yield f"event: change\ndata: {json.dumps(counters)}\n\n"
             elif time.monotonic() - beat > BEAT:
                 beat = time.monotonic()

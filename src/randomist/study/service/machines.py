@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from randomist import __version__
 from randomist.errors import StorageError
 from randomist.study.service import models
+from randomist.study.service.auth import Holder
 from randomist.study.service.endpoints import READ, problems, studies_of
 
 router = APIRouter()
@@ -33,11 +34,11 @@ async def healthz(request: Request) -> Any:
     "/metrics",
     response_class=Response,
     responses=problems() | {200: {"content": {"text/plain": {}}, "description": "Prometheus' text format."}},
-    dependencies=[READ],
 )
-def metrics(request: Request) -> Response:
-    """Counters and latencies in Prometheus' text format."""
-    studies = studies_of(request).storage.totals()
-    counted = {name: {"asked": n.asked, "told": n.told, "failed": n.closed - n.told} for name, n in studies.items()}
+def metrics(request: Request, holder: Holder = READ) -> Response:
+    """Counters and latencies in Prometheus' text format; of studies that the token is for."""
+    found = studies_of(request).storage.totals()
+    studies = {name: counters for name, counters in found.items() if holder.may_see(name)}
+    counted = {name: {"asked": n.asked, "told": n.told, "failed": n.failed} for name, n in studies.items()}
     text = request.app.state.metrics.text(counted)
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")

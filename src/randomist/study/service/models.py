@@ -21,6 +21,8 @@ Point = int | float | list[float]
 Values = dict[str, str | bool | int | float | None]
 VALUES = "What the mediator stands for, where parameters have names."
 Number = Annotated[float, Field(allow_inf_nan=False)]
+TrialId = Annotated[str, Field(pattern=r"^[0-9]{1,18}$")]
+Likelihoods = dict[str, Number | None]
 MOST_DECISIONS = 1000
 
 
@@ -64,7 +66,8 @@ class NewStudy(Model):
     learner: LearnerName
     space: dict[str, JsonValue] = Field(
         examples=[{"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1, 2], "std": 2}}],
-        description="kind Finite (family, or families), Box (family, low, high) or Grid (family, low, high, points).",
+        description="kind Finite (family, or families), Likelihoods (names), Box (family, low, high), Grid (family, "
+        "low, high, points) or Parameters (parameters).",
     )
     settings: dict[str, JsonValue] = Field(default={}, examples=[{"payoff_range": [0, 1], "seed": 0}])
     lease: Lease = Field(default=LEASE, examples=[3600.0])
@@ -82,6 +85,36 @@ class StudyInfo(Model):
     asked: int = Field(examples=[12])
     told: int = Field(examples=[10])
     failed: int = Field(examples=[1])
+    retracted: int = Field(examples=[0], description="Told, and taken back.")
+    archived: bool = Field(examples=[False], description="Whether it may only be read.")
+
+
+class Rename(Model):
+    name: Name
+
+
+class Retract(Model):
+    reason: str = Field(default="", max_length=REASON, examples=["the wrong units"])
+
+
+class Retracted(Model):
+    id: int = Field(examples=[12])
+    state: Literal["retracted"] = Field(examples=["retracted"])
+
+
+class Deleted(Model):
+    deleted: str = Field(examples=["car"])
+
+
+class AuditEntry(Model):
+    at: float = Field(examples=[1.8e9], description="Seconds since 1970.")
+    who: str = Field(examples=["token 1f3a9c02 at 127.0.0.1"])
+    what: str = Field(examples=["retract"])
+    detail: dict[str, JsonValue] = Field(examples=[{"trial": 12, "reason": "the wrong units"}])
+
+
+class Audit(Model):
+    entries: list[AuditEntry]
 
 
 class Ask(Model):
@@ -94,8 +127,15 @@ class Ask(Model):
 class NewDecision(Model):
     """A member of the study's family, or of another `kind`; what it is called."""
 
-    member: dict[str, JsonValue] = Field(examples=[{"mean": 1.4, "std": 0.7}])
+    member: dict[str, JsonValue] | None = Field(
+        default=None, examples=[{"mean": 1.4, "std": 0.7}], description="None where policies are known by likelihoods."
+    )
     name: DecisionName | None = Field(default=None, examples=["in between"])
+    log_likelihoods: dict[TrialId, Number | None] | None = Field(
+        default=None,
+        examples=[None],
+        description="Of all that was told, by trial id, under a new policy; without them it begins from scratch.",
+    )
 
 
 class Decision(Model):
@@ -115,8 +155,9 @@ class Retire(Model):
 class AskedTrial(Model):
     id: int = Field(examples=[12])
     decision: Point = Field(examples=[1])
-    mediator: Point = Field(examples=[0.73])
+    mediator: Point | None = Field(examples=[0.73], description="Null where the environment produces it.")
     parameters: Values | None = Field(default=None, examples=[None], description=VALUES)
+    name: str | None = Field(default=None, examples=["new"], description="What the decision is called.")
 
 
 class Asked(Model):
@@ -138,6 +179,21 @@ class Tell(Model):
         description="False: it broke a constraint, and enters no estimate; `payoff` may be left out.",
     )
 
+    log_likelihoods: Likelihoods | None = Field(
+        default=None,
+        examples=[None],
+        description="Of what was done under every policy, by its name; null is -inf. Where they are not known here.",
+    )
+
+
+class Episode(Model):
+    """What a policy saw before each action, did and earned, in a study of policies over trajectories."""
+
+    observations: list[list[Number]] = Field(min_length=1, examples=[[[0.1, -0.2], [0.3, 0.1]]])
+    actions: list[int] | list[list[Number]] = Field(min_length=1, examples=[[1, 0]])
+    rewards: list[Number] = Field(min_length=1, examples=[[0.0, 1.0]])
+    payoff: Number | None = Field(default=None, examples=[None], description="By default what the rewards sum up to.")
+
 
 class Fail(Model):
     reason: str = Field(default="", max_length=REASON, examples=["the simulator crashed"])
@@ -151,9 +207,9 @@ class Closed(Model):
 
 class TrialInfo(Model):
     id: int = Field(examples=[12])
-    state: Literal["asked", "told", "failed", "stale"] = Field(examples=["told"])
+    state: Literal["asked", "told", "failed", "stale", "retracted"] = Field(examples=["told"])
     decision: Point = Field(examples=[1])
-    mediator: Point = Field(examples=[0.73])
+    mediator: Point | None = Field(examples=[0.73])
     payoff: float | None = Field(examples=[0.5])
     worker: str = Field(examples=["bench-1"])
     reason: str | None = Field(examples=[None])
@@ -165,6 +221,10 @@ class TrialInfo(Model):
         examples=[True], description="False: failed, for it broke a constraint; null where that was not said."
     )
     parameters: Values | None = Field(default=None, examples=[None], description=VALUES)
+    log_likelihoods: Likelihoods | None = Field(
+        default=None, examples=[None], description="Of what was done, by policy; null is -inf."
+    )
+    closed_by: str | None = Field(default=None, examples=["bench-1"], description="Who told it, or let it fail.")
 
 
 class Trials(Model):

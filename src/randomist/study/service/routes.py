@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +15,8 @@ from randomist.errors import ShapeError
 from randomist.histories.estimates import Estimates
 from randomist.learners.base import Trial
 from randomist.study.dashboard.data import snapshot
-from randomist.study.describe import learner_from, member_from
-from randomist.study.export import FORMATS, Format, lines
+from randomist.study.describe import episode_from, learner_from, member_from
+from randomist.study.export import FORMATS, Format, lines, plain
 from randomist.study.opening import create_study
 from randomist.study.records import STATES, State
 from randomist.study.service import models
@@ -27,10 +28,12 @@ from randomist.study.service.endpoints import (
     Name,
     Number,
     caller_of,
+    check_study,
     problems,
     reads_of,
     studies_of,
     study_of,
+    who_of,
 )
 from randomist.study.study import Study
 
@@ -48,26 +51,26 @@ def whoami(holder: Holder = READ) -> Any:
     return {"scope": holder.scope}
 
 
-@router.get("/studies", response_model=models.Names, responses=problems(), dependencies=[READ])
-def list_studies(request: Request) -> Any:
-    """The names of all studies, the oldest first."""
-    return {"studies": studies_of(request).storage.names()}
+@router.get("/studies", response_model=models.Names, responses=problems())
+def list_studies(request: Request, holder: Holder = READ) -> Any:
+    """The names of all studies that the token is for, the oldest first."""
+    return {"studies": [name for name in studies_of(request).storage.names() if holder.may_see(name)]}
 
 
-@router.post(
-    "/studies", response_model=models.StudyInfo, status_code=201, responses=problems(409), dependencies=[ADMIN]
-)
-def create(request: Request, new: models.NewStudy) -> Any:
+@router.post("/studies", response_model=models.StudyInfo, status_code=201, responses=problems(409))
+def create(request: Request, new: models.NewStudy, holder: Holder = ADMIN) -> Any:
     """A new study."""
+    check_study(holder, new.name)
     learner = learner_from(new.learner, new.space, new.settings)
     storage = studies_of(request).storage
-    return _info(studies_of(request).keep(create_study(new.name, learner, storage=storage, lease=new.lease)))
+    study = create_study(new.name, learner, storage=storage, lease=new.lease, by=who_of(request))
+    return info(studies_of(request).keep(study))
 
 
 @router.get("/studies/{name}", response_model=models.StudyInfo, responses=problems(404), dependencies=[READ])
 def show(request: Request, name: Name) -> Any:
     """A study's learner and counters."""
-    return _info(study_of(request, name))
+    return info(study_of(request, name))
 
 
 @router.post("/studies/{name}/ask", response_model=models.Asked, responses=problems(404, 409), dependencies=[WORK])
@@ -93,8 +96,25 @@ def confirm(request: Request, name: Name, body: models.Confirm) -> Any:
 )
 def tell(request: Request, name: Name, number: Number, body: models.Tell) -> Any:
     """The payoff of a trial, or that it broke a constraint; on disk when the answer comes. Again changes nothing."""
-    study_of(request, name).tell(number, body.payoff, feasible=body.feasible)
+    known = body.log_likelihoods
+    named = None if known is None else {key: -math.inf if value is None else value for key, value in known.items()}
+    study_of(request, name).tell(
+        number, body.payoff, feasible=body.feasible, log_likelihoods=named, worker=who_of(request)
+    )
     return {"id": number, "state": "told"} if body.feasible else {"id": number, "state": "failed", "feasible": False}
+
+
+@router.post(
+    "/studies/{name}/trials/{number}/episode",
+    response_model=models.Closed,
+    response_model_exclude_none=True,
+    responses=problems(404, 409),
+    dependencies=[WORK],
+)
+def tell_episode(request: Request, name: Name, number: Number, body: models.Episode) -> Any:
+    """What the policy of a trial did, in a study of policies over trajectories; on disk when the answer comes."""
+    study_of(request, name).tell_episode(number, episode_from(body.model_dump()), worker=who_of(request))
+    return {"id": number, "state": "told"}
 
 
 @router.post(
@@ -106,7 +126,7 @@ def tell(request: Request, name: Name, number: Number, body: models.Tell) -> Any
 )
 def fail(request: Request, name: Name, number: Number, body: models.Fail) -> Any:
     """A trial that will never be answered."""
-    study_of(request, name).fail(number, body.reason)
+    study_of(request, name).fail(number, body.reason, worker=who_of(request))
     return {"id": number, "state": "failed"}
 
 
@@ -128,7 +148,10 @@ async def decisions(request: Request, name: Name) -> Any:
 def add(request: Request, name: Name, body: models.NewDecision) -> Any:
     """One more decision from now on; on disk when the answer comes. What was told so far informs it."""
     study = study_of(request, name)
-    number = study.add(member_from(body.member, study.space), body.name, worker=caller_of(request))
+    known = body.log_likelihoods
+    told = None if known is None else {int(id_): -math.inf if x is None else x for id_, x in known.items()}
+    member = member_from(body.member, study.space)
+    number = study.add(member, body.name, log_likelihoods=told, worker=who_of(request))
     return {"decision": number, "name": study.names[number], "active": True}
 
 
@@ -141,7 +164,7 @@ def add(request: Request, name: Name, body: models.NewDecision) -> Any:
 def retire(request: Request, name: Name, body: models.Retire) -> Any:
     """A decision is not played any more; its pending trials can still be told."""
     study = study_of(request, name)
-    study.retire(body.decision, worker=caller_of(request))
+    study.retire(body.decision, worker=who_of(request))
     names = study.names
     number = names.index(body.decision) if isinstance(body.decision, str) else body.decision
     return {"decision": number, "name": names[number], "active": False}
@@ -219,8 +242,7 @@ def trials(
 ) -> Any:
     """A page of trials, by id."""
     found = study_of(request, name).trials(tuple(state or STATES), first=first, limit=limit)
-    shown = [t._asdict() | {"decision": for_json(t.decision), "mediator": for_json(t.mediator)} for t in found]
-    return {"trials": shown, "next": found[-1].id + 1 if len(found) == limit else None}
+    return {"trials": [plain(t) for t in found], "next": found[-1].id + 1 if len(found) == limit else None}
 
 
 @router.get(
@@ -246,7 +268,8 @@ async def dashboard(
     return JSONResponse(shown)
 
 
-def _info(study: Study) -> dict[str, Any]:
+def info(study: Study) -> dict[str, Any]:
+    """What is said of a study as a whole."""
     counters = study.counters
     return {
         "name": study.name,
@@ -255,7 +278,9 @@ def _info(study: Study) -> dict[str, Any]:
         "created_at": study.created_at,
         "asked": counters.asked,
         "told": counters.told,
-        "failed": counters.closed - counters.told,
+        "failed": counters.failed,
+        "retracted": counters.retracted,
+        "archived": study.archived,
     }
 
 

@@ -39,6 +39,11 @@ class Studies:
                 return study
         return self.keep(load_study(name, storage=self.storage))
 
+    def forget(self, name: str) -> None:
+        """A study of that name is gone, or has another one."""
+        with self._lock:
+            self._open.pop(name, None)
+
     def keep(self, study: Study) -> Study:
         with self._lock:
             study = self._open.setdefault(study.name, study)
@@ -57,6 +62,13 @@ class Reads:
         self._studies = Studies(storage)
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, str], tuple[Counters, float, Any]] = OrderedDict()
+
+    def forget(self, name: str) -> None:
+        """A study of that name is gone, or has another one."""
+        self._studies.forget(name)
+        with self._lock:
+            for key in [key for key in self._kept if key[0] == name]:
+                del self._kept[key]
 
     async def get(self, name: str, question: str, answer: Callable[[Study], Any], seconds: float = math.inf) -> Any:
         """What `answer` says of a study; kept under its question for `seconds`, or until something happens."""

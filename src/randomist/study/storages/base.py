@@ -10,12 +10,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
-from randomist.errors import ClosedTrialError, StudyExistsError, TicketError, UnknownStudyError, UnknownTrialError
+from randomist.errors import (
+    ArchivedStudyError,
+    ClosedTrialError,
+    RetractionError,
+    StorageError,
+    StudyExistsError,
+    TicketError,
+    UnknownStudyError,
+    UnknownTrialError,
+)
 from randomist.study.records import (
     STATES,
     AskedRow,
     AskRequest,
+    AuditRow,
     ChangeRow,
     Checkpoint,
     Closed,
@@ -104,18 +115,28 @@ class Storage(ABC):
         """The `n` trials that were asked with this ticket before, in order; none where it is new."""
 
     @abstractmethod
-    def close(self, study: int, number: int, new: NewClosing, ticket: tuple[str, str] | None = None) -> Closed:
+    def close(
+        self,
+        study: int,
+        number: int,
+        new: NewClosing,
+        ticket: tuple[str, str] | None = None,
+        changes: int | None = None,
+    ) -> Closed:
         """Tell a trial or fail it. The same again changes nothing.
+
+        Raises `Raced` unless so many `changes` were written before, where that is given.
 
         `ticket` is the decision and the mediator that the trial should have. `UnknownTrialError` where there is none
         such, `ClosedTrialError` where it was closed in another way before: with another payoff or `extra`.
         """
 
     @abstractmethod
-    def change(self, study: int, change: NewChange, expected: int) -> ChangeRow:
+    def change(self, study: int, change: NewChange, expected: int, closed: int | None = None) -> ChangeRow:
         """Write that a decision comes or goes: the row, with the counters of this moment.
 
-        Raises `Raced` unless `expected` changes were written before, so that what was checked against those is true.
+        Raises `Raced` unless `expected` changes were written before, and as many trials `closed` where that is given,
+        so that what was checked against those is true.
         """
 
     @abstractmethod
@@ -137,6 +158,43 @@ class Storage(ABC):
     @abstractmethod
     def workers(self, study: int) -> list[WorkerRow]:
         """What each worker has done, by name."""
+
+    # Housekeeping. A storage of your own need not have it: without, it says so.
+
+    def retract(self, study: int, number: int, reason: str, who: str) -> bool:
+        """Mark a closed trial as one that does not count; whether it was not marked before.
+
+        `told` of the counters goes down where it was told, `retracted` goes up, and a checkpoint goes. Raises
+        `RetractionError` where there is nothing to take back, and `ArchivedStudyError`.
+        """
+        raise self._cannot("take tells back")
+
+    def archived_at(self, study: int) -> float | None:
+        """When a study was archived; None if it is not. What would change one raises `ArchivedStudyError`."""
+        return None
+
+    def archive(self, study: int, archived: bool, who: str) -> bool:
+        """Make a study read-only, or open it again; whether that changed anything."""
+        raise self._cannot("archive studies")
+
+    def rename(self, study: int, name: str, who: str) -> None:
+        """Give a study another name; `StudyExistsError` where that is taken."""
+        raise self._cannot("rename studies")
+
+    def delete(self, study: int, who: str) -> None:
+        """Forget a study and its trials. Its id is not used again, and the name is free."""
+        raise self._cannot("delete studies")
+
+    def audit(self, study: int) -> list[AuditRow]:
+        """Who did what to a study, besides asking and closing, in order."""
+        return []
+
+    def note(self, study: int, who: str, what: str, detail: dict[str, Any]) -> None:
+        """Write a line of that record, where there is one."""
+        return
+
+    def _cannot(self, what: str) -> StorageError:
+        return StorageError(f"{self.name} cannot {what}: {type(self).__name__} does not say how")
 
     # Loading.
 
@@ -162,6 +220,15 @@ def no_study(name: str, place: str, known: Sequence[str]) -> UnknownStudyError:
 
 def study_gone() -> UnknownStudyError:
     return UnknownStudyError("the study is gone from its storage; create it again")
+
+
+def study_archived() -> ArchivedStudyError:
+    return ArchivedStudyError("the study is archived, and may only be read; unarchive it to go on")
+
+
+def nothing_told(number: int, state: str) -> RetractionError:
+    what = "was not answered yet; fail it instead" if state == "asked" else "failed, and counts for nothing anyway"
+    return RetractionError(f"trial {number} has nothing to take back: it {what}")
 
 
 def other_size(ticket: str) -> TicketError:

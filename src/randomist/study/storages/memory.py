@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from randomist.errors import StorageError
 from randomist.study.forks import on_fork
@@ -16,6 +18,7 @@ from randomist.study.records import (
     STATES,
     AskedRow,
     AskRequest,
+    AuditRow,
     ChangeRow,
     Checkpoint,
     Closed,
@@ -41,8 +44,10 @@ from randomist.study.storages.base import (
     name_taken,
     never_asked,
     no_study,
+    nothing_told,
     other_size,
     other_trial,
+    study_archived,
     study_gone,
 )
 
@@ -60,13 +65,24 @@ class _Study:
     closings: list[int] = field(default_factory=list)
     tickets: dict[str, range] = field(default_factory=dict)
     told: int = 0
+    retracted: int = 0
+    archived_at: float | None = None
+    deleted: bool = False
+    audit: list[AuditRow] = field(default_factory=list)
     changes: list[ChangeRow] = field(default_factory=list)
     checkpoint: Checkpoint | None = None
 
     @property
     def counters(self) -> Counters:
         covered = 0 if self.checkpoint is None else self.checkpoint.closed
-        return Counters(len(self.trials), len(self.closings), self.told, covered, len(self.changes))
+        return Counters(len(self.trials), len(self.closings), self.told, covered, len(self.changes), self.retracted)
+
+    def noted(self, who: str, what: str, detail: dict[str, Any]) -> None:
+        self.audit.append(AuditRow(time.time(), who, what, json.dumps(detail)))
+
+    def check_open(self) -> None:
+        if self.archived_at is not None:
+            raise study_archived()
 
     def asked(self, numbers: range) -> list[AskedRow]:
         rows = [(self.trials[number], self.searches[number]) for number in numbers]
@@ -117,14 +133,15 @@ class MemoryStorage(Storage):
     def create(self, name: str, learner: str, lease: float) -> StudyRecord:
         with self._place.lock:
             studies = self._place.studies
-            if any(study.record.name == name for study in studies):
+            if any(study.record.name == name and not study.deleted for study in studies):
                 raise name_taken(name, self.name)
             studies.append(_Study(StudyRecord(len(studies), name, learner, lease, time.time())))
             return studies[-1].record
 
     def find(self, name: str) -> StudyRecord:
         with self._place.lock:
-            found = next((study.record for study in self._place.studies if study.record.name == name), None)
+            there = (study.record for study in self._place.studies if not study.deleted)
+            found = next((record for record in there if record.name == name), None)
         if found is None:
             raise no_study(name, self.name, self.names())
         return found
@@ -134,7 +151,7 @@ class MemoryStorage(Storage):
 
     def totals(self) -> dict[str, Counters]:
         with self._place.lock:
-            return {study.record.name: study.counters for study in self._place.studies}
+            return {study.record.name: study.counters for study in self._place.studies if not study.deleted}
 
     def counters(self, study: int) -> Counters:
         with self._place.lock:
@@ -147,6 +164,7 @@ class MemoryStorage(Storage):
             mine, now = self._study(study), time.time()
             if request.repeatable and (found := mine.with_ticket(request.ticket, len(trials))):
                 return found
+            mine.check_open()
             first = len(mine.trials)
             if request.expected not in (None, first):
                 raise Raced
@@ -163,7 +181,14 @@ class MemoryStorage(Storage):
         with self._place.lock:
             return self._study(study).with_ticket(ticket, n)
 
-    def close(self, study: int, number: int, new: NewClosing, ticket: tuple[str, str] | None = None) -> Closed:
+    def close(
+        self,
+        study: int,
+        number: int,
+        new: NewClosing,
+        ticket: tuple[str, str] | None = None,
+        changes: int | None = None,
+    ) -> Closed:
         with self._place.lock:
             mine = self._study(study)
             if not 0 <= number < len(mine.trials):
@@ -175,19 +200,24 @@ class MemoryStorage(Storage):
                 if (row.payoff, row.extra) != (new.payoff, new.extra):
                     raise closed_before(number, (row.payoff, row.extra), (new.payoff, new.extra))
                 return Closed(row.closing, False)
+            mine.check_open()
+            if changes not in (None, len(mine.changes)):
+                raise Raced
             mine.closings.append(number)
             mine.told += new.payoff is not None
             place = len(mine.closings)
             mine.trials[number] = row._replace(state=new.state, closing=place, closed_at=time.time(), **new._asdict())
             return Closed(place, True)
 
-    def change(self, study: int, change: NewChange, expected: int) -> ChangeRow:
+    def change(self, study: int, change: NewChange, expected: int, closed: int | None = None) -> ChangeRow:
         with self._place.lock:
             mine = self._study(study)
+            mine.check_open()
             now = mine.counters
-            if now.changes != expected:
+            if now.changes != expected or closed not in (None, now.closed):
                 raise Raced
             mine.changes.append(ChangeRow(expected + 1, change.kind, change.data, now.asked, now.closed))
+            mine.noted(change.worker, change.kind, {"change": expected + 1})
             return mine.changes[-1]
 
     def news(self, study: int, asked: int, closed: int, changes: int) -> News:
@@ -220,11 +250,66 @@ class MemoryStorage(Storage):
             trials = list(self._study(study).trials)
         found: dict[tuple[str, str], list[TrialRow]] = {}
         for row in trials:
-            found.setdefault((row.worker, row.state), []).append(row)
+            found.setdefault((row.worker, row.state if row.retracted is None else "retracted"), []).append(row)
         return [
             WorkerRow(*key, len(rows), rows[-1].asked_at, max(row.closed_at or 0.0 for row in rows) or None)
             for key, rows in sorted(found.items())
         ]
+
+    # Housekeeping.
+
+    def retract(self, study: int, number: int, reason: str, who: str) -> bool:
+        with self._place.lock:
+            mine = self._study(study)
+            mine.check_open()
+            if not 0 <= number < len(mine.trials):
+                raise never_asked(number)
+            row = mine.trials[number]
+            if row.retracted is not None:
+                return False
+            if row.state == "asked" or (row.state == "failed" and row.extra is None):
+                raise nothing_told(number, row.state)
+            mine.told -= row.payoff is not None
+            mine.retracted, mine.checkpoint = mine.retracted + 1, None
+            mine.trials[number] = row._replace(retracted=reason)
+            mine.noted(who, "retract", {"trial": number, "reason": reason})
+            return True
+
+    def archived_at(self, study: int) -> float | None:
+        with self._place.lock:
+            return self._study(study).archived_at
+
+    def archive(self, study: int, archived: bool, who: str) -> bool:
+        with self._place.lock:
+            mine = self._study(study)
+            if (mine.archived_at is not None) == archived:
+                return False
+            mine.archived_at = time.time() if archived else None
+            mine.noted(who, "archive" if archived else "unarchive", {})
+            return True
+
+    def rename(self, study: int, name: str, who: str) -> None:
+        with self._place.lock:
+            mine, before = self._study(study), self._study(study).record.name
+            if any(one.record.name == name and not one.deleted for one in self._place.studies if one is not mine):
+                raise name_taken(name, self.name)
+            if name != before:
+                mine.record = mine.record._replace(name=name)
+                mine.noted(who, "rename", {"from": before, "to": name})
+
+    def delete(self, study: int, who: str) -> None:
+        with self._place.lock:
+            mine = self._study(study)
+            mine.noted(who, "delete", {"name": mine.record.name})
+            mine.deleted, mine.trials, mine.searches, mine.closings = True, [], [], []
+
+    def audit(self, study: int) -> list[AuditRow]:
+        with self._place.lock:
+            return list(self._study(study).audit)
+
+    def note(self, study: int, who: str, what: str, detail: dict[str, Any]) -> None:
+        with self._place.lock:
+            self._study(study).noted(who, what, detail)
 
     # Loading.
 
@@ -243,10 +328,12 @@ class MemoryStorage(Storage):
                 mine.checkpoint = checkpoint
 
     def _study(self, study: int) -> _Study:
-        if not 0 <= study < len(self._place.studies):
+        if not 0 <= study < len(self._place.studies) or self._place.studies[study].deleted:
             raise study_gone()
         return self._place.studies[study]
 
 
 def _state_at(row: TrialRow, now: float) -> str:
+    if row.retracted is not None:
+        return "retracted"
     return "stale" if row.state == "asked" and row.lease_until < now else row.state

@@ -1,8 +1,9 @@
 """The tables of a study, and the version that a database says it has.
 
-A study's row counts what happened: `asked` trials, `closed` ones (told or failed), `told` ones, `changes` of the set of
-decisions. Every write changes that row, so writes to one study follow one another, and the counters number trials
-(`number`, from 0), closings (`closing`, from 1) and changes (`place`, from 1) in the order of the commits.
+A study's row counts what happened: `asked` trials, `closed` ones (told or failed), `told` ones without the `retracted`,
+`changes` of the set of decisions. Every write changes that row, so writes to one study follow one another, and the
+counters number trials (`number`, from 0), closings (`closing`, from 1) and changes (`place`, from 1) in the order of
+the commits.
 
 The version is one number in `randomist_schema`, and not in the table that Alembic would keep: databases of 0.1.0 have
 it, and workers of 0.1.0 look there and refuse a newer one. Two tables could disagree.
@@ -14,7 +15,7 @@ import sqlalchemy as sa
 
 from randomist.errors import SchemaVersionError
 
-VERSION = 2  # 1: 0.1.0. `migrations` has the way from each to the next, tests/study/data a database of each
+VERSION = 3  # 1: 0.1.0. `migrations` has the way from each to the next, tests/study/data a database of each
 
 metadata = sa.MetaData()
 
@@ -39,6 +40,8 @@ studies = sa.Table(
     sa.Column("checkpointed", sa.BigInteger, nullable=False, default=0),  # closings that the checkpoint covers
     sa.Column("archived_at", sa.Double),  # seconds since 1970
     sa.Column("changes", sa.BigInteger, nullable=False, default=0, server_default="0"),
+    sa.Column("retracted", sa.BigInteger, nullable=False, default=0, server_default="0"),  # closings taken back
+    sa.Column("deleted_at", sa.Double),  # the row stays, so that its number is not used again
 )
 
 trials = sa.Table(
@@ -62,6 +65,8 @@ trials = sa.Table(
     sa.Column("closed_at", sa.Double),
     sa.Column("context", sa.Text),  # what was known when it was asked (`_json`)
     sa.Column("extra", sa.Text),  # what was told besides the payoff (JSON): a failed trial was infeasible
+    sa.Column("closed_by", sa.String(64)),  # who told it or let it fail
+    sa.Column("retracted", sa.Text),  # why it does not count any more
     sa.UniqueConstraint("study", "ticket", name="randomist_trials_ticket"),
     sa.UniqueConstraint("study", "closing", name="randomist_trials_closing"),
     sa.CheckConstraint("state in ('asked', 'told', 'failed')", name="randomist_trials_state"),
@@ -82,6 +87,18 @@ changes = sa.Table(
     sa.Column("written_at", sa.Double, nullable=False),
     sa.Column("token", sa.String(32), nullable=False),  # of the call that wrote it, so that it can be repeated
     sa.CheckConstraint("kind in ('add', 'retire')", name="randomist_changes_kind"),
+)
+
+audit = sa.Table(
+    "randomist_audit",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("study", sa.Integer, sa.ForeignKey("randomist_studies.id"), nullable=False),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("who", sa.String(64), nullable=False),
+    sa.Column("what", sa.String(16), nullable=False),
+    sa.Column("detail", sa.Text, nullable=False),  # JSON
+    sa.Index("randomist_audit_study", "study"),
 )
 
 checkpoints = sa.Table(

@@ -33,16 +33,18 @@ _COUNTERS = _columns(Counters, studies)
 _OF_STUDY = t.study == sa.bindparam("its_study")
 _TRIAL = (_OF_STUDY, t.number == sa.bindparam("its_number"))
 
-STUDY = sa.select(*_columns(StudyRecord, studies)).where(s.name == sa.bindparam("its_name"))
+_THERE = s.deleted_at.is_(None)
+
+STUDY = sa.select(*_columns(StudyRecord, studies)).where(s.name == sa.bindparam("its_name"), _THERE)
 TOKEN = sa.select(s.token).where(s.name == sa.bindparam("its_name"))
-NAMES = sa.select(s.name).order_by(s.id)
-TOTALS = sa.select(s.name, *_COUNTERS).order_by(s.id)
-COUNTERS = sa.select(*_COUNTERS).where(s.id == sa.bindparam("its_study"))
+NAMES = sa.select(s.name).where(_THERE).order_by(s.id)
+TOTALS = sa.select(s.name, *_COUNTERS).where(_THERE).order_by(s.id)
+COUNTERS = sa.select(*_COUNTERS).where(s.id == sa.bindparam("its_study"), _THERE)
 COUNT = (
     sa.update(studies)
-    .where(s.id == sa.bindparam("its_study"))
+    .where(s.id == sa.bindparam("its_study"), _THERE)
     .values({name: s[name] + sa.bindparam(f"more_{name}") for name in ("asked", "closed", "told", "changes")})
-    .returning(*_COUNTERS)
+    .returning(*_COUNTERS, s.archived_at)
 )
 NEW_ASKS = (
     sa.select(*_columns(AskedRow, trials))
@@ -69,12 +71,13 @@ WITH_TICKETS = (
 )
 TRIAL = sa.select(t.state, t.decision, t.mediator, t.payoff, t.closing, t.extra).where(*_TRIAL)
 ALL_TRIALS = sa.select(*_columns(Columns, trials)).where(_OF_STUDY, t.number < sa.bindparam("end")).order_by(t.number)
+_SHOWN = sa.case((t.retracted.is_(None), t.state), else_=sa.literal_column("'retracted'"))
 SEARCH = sa.select(t.search).where(*_TRIAL)
 WORKERS = (
-    sa.select(t.worker, t.state, sa.func.count(), sa.func.max(t.asked_at), sa.func.max(t.closed_at))
+    sa.select(t.worker, _SHOWN, sa.func.count(), sa.func.max(t.asked_at), sa.func.max(t.closed_at))
     .where(_OF_STUDY)
-    .group_by(t.worker, t.state)
-    .order_by(t.worker, t.state)
+    .group_by(t.worker, _SHOWN)
+    .order_by(t.worker, _SHOWN)
 )
 CHECKPOINT = sa.select(*_columns(Checkpoint, checkpoints)).where(k.study == sa.bindparam("its_study"))
 COVER = (
@@ -99,7 +102,7 @@ def new_change(clock: sa.ColumnElement[float]) -> sa.Insert:
 
 def close(clock: sa.ColumnElement[float], *, ticket: bool) -> sa.Update:
     """Tell or fail an asked trial; with `ticket`, only where decision and mediator are as given."""
-    names = ("state", "payoff", "reason", "closing", "extra")
+    names = ("state", "payoff", "reason", "closing", "extra", "closed_by")
     changed: dict[str, Any] = {name: sa.bindparam(f"new_{name}") for name in names}
     statement = sa.update(trials).where(*_TRIAL, t.state == "asked").values(changed | {"closed_at": clock})
     if not ticket:
@@ -114,8 +117,9 @@ def page(
     query: sa.Select[Any] = sa.select(*_columns(TrialRow, trials)).where(_OF_STUDY, t.number >= first)
     if set(states) != set(STATES):
         is_in = {
-            "told": t.state == "told",
-            "failed": t.state == "failed",
+            "told": sa.and_(t.state == "told", t.retracted.is_(None)),
+            "failed": sa.and_(t.state == "failed", t.retracted.is_(None)),
+            "retracted": t.retracted.is_not(None),
             "asked": sa.and_(t.state == "asked", t.lease_until >= clock),
             "stale": sa.and_(t.state == "asked", t.lease_until < clock),
         }

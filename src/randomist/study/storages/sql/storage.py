@@ -42,10 +42,12 @@ from randomist.study.storages.base import (
     no_study,
     other_size,
     other_trial,
+    study_archived,
     study_gone,
 )
 from randomist.study.storages.sql import statements
 from randomist.study.storages.sql.database import Database
+from randomist.study.storages.sql.keeping import Keeping
 from randomist.study.storages.sql.schema import checkpoints, studies
 
 
@@ -60,7 +62,7 @@ class _Found(Exception):  # noqa: N818
         self.rows = rows
 
 
-class SQLStorage(Storage):
+class SQLStorage(Keeping, Storage):
     """All studies of one SQLite file or PostgreSQL database."""
 
     def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
@@ -159,7 +161,14 @@ class SQLStorage(Storage):
     def with_ticket(self, study: int, ticket: str, n: int) -> list[AskedRow]:
         return self.database.read(lambda connection: _with_ticket(connection, study, ticket, n))
 
-    def close(self, study: int, number: int, new: NewClosing, ticket: tuple[str, str] | None = None) -> Closed:
+    def close(
+        self,
+        study: int,
+        number: int,
+        new: NewClosing,
+        ticket: tuple[str, str] | None = None,
+        changes: int | None = None,
+    ) -> Closed:
         mine = {"its_study": study, "its_number": number}
         change = mine | {"new_state": new.state} | {f"new_{name}": value for name, value in new._asdict().items()}
         statement = self._close
@@ -167,10 +176,13 @@ class SQLStorage(Storage):
             statement, change = self._close_ticket, change | {"its_decision": ticket[0], "its_mediator": ticket[1]}
 
         def work(connection: sa.Connection, _: int) -> int:
-            place = _count(connection, study, closed=1, told=int(new.payoff is not None)).closed
-            if connection.execute(statement, change | {"new_closing": place} | self.database.now()).rowcount != 1:
+            now = _count(connection, study, closed=1, told=int(new.payoff is not None))
+            written = change | {"new_closing": now.closed} | self.database.now()
+            if connection.execute(statement, written).rowcount != 1:
                 raise _NotOpen  # which undoes the counting
-            return place
+            if changes not in (None, now.changes):
+                raise Raced  # and so does this
+            return now.closed
 
         try:
             return Closed(self.database.write(work), True)
@@ -184,7 +196,7 @@ class SQLStorage(Storage):
             raise closed_before(number, (row.payoff, row.extra), (new.payoff, new.extra))
         return Closed(row.closing, False)
 
-    def change(self, study: int, change: NewChange, expected: int) -> ChangeRow:
+    def change(self, study: int, change: NewChange, expected: int, closed: int | None = None) -> ChangeRow:
         mine = change._asdict() | {"study": study, "place": expected + 1, "token": uuid.uuid4().hex}
 
         def work(connection: sa.Connection, tried: int) -> ChangeRow:
@@ -193,10 +205,11 @@ class SQLStorage(Storage):
                 its = {"its_study": study, "its_token": mine["token"]}
                 if written := connection.execute(statements.WRITTEN, its).all():
                     raise _Found(written)  # which undoes the counting
-            if now.changes != expected + 1:
+            if now.changes != expected + 1 or closed not in (None, now.closed):
                 raise Raced
             moment = {"asked": now.asked, "closed": now.closed} | self.database.now()
             connection.execute(self._change, mine | moment)
+            self.audited(connection, study, change.worker, change.kind, {"change": now.changes})
             return ChangeRow(now.changes, change.kind, change.data, now.asked, now.closed)
 
         try:
@@ -281,7 +294,10 @@ def _count(
 ) -> Counters:
     """Add to a study's counters; this holds its row until the transaction ends."""
     more = {"more_asked": asked, "more_closed": closed, "more_told": told, "more_changes": changes}
-    return _counted(connection.execute(statements.COUNT, more | {"its_study": study}).one_or_none())
+    row = connection.execute(statements.COUNT, more | {"its_study": study}).one_or_none()
+    if row is not None and row.archived_at is not None:
+        raise study_archived()  # which undoes the counting
+    return _counted(None if row is None else row[:-1])
 
 
 def _counters(connection: sa.Connection, study: int) -> Counters:
