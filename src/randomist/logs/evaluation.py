@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from randomist.errors import ParameterError
 from randomist.importance.estimators import find_estimator
 from randomist.importance.intervals import truncated_interval
 from randomist.logs import bounds as known
+from randomist.logs.engine import find_engine
 from randomist.logs.evidence import Evidence
 from randomist.logs.log import Log
 from randomist.logs.pairs import ordered_pairs, shared_by
@@ -45,6 +47,8 @@ def evaluate(
     method: str = "betting",
     anytime: bool = False,
     propensity_factor: float = 1.0,
+    engine: str = "threads",
+    jobs: int | None = None,
 ) -> Evaluation:
     """Estimates and simultaneous confidence intervals for every candidate of a log.
 
@@ -89,6 +93,9 @@ def evaluate(
     propensity_factor
         By which factor propensities, or the loggers' likelihoods, may be wrong in any row: intervals and comparisons
         hold for all that this allows. Bounds on weights are not used then, because weights need not average 1.
+    engine, jobs
+        Who sums the rows: "threads" of this process, or the workers of a "ray" or "dask" cluster, and how many; by
+        default as many as there are processors. The result is the same to the bit.
     """
     _checks.probability(level, "level")
     _checks.choice(method, ("betting", "lemma"), "method")
@@ -107,7 +114,7 @@ def evaluate(
                 "anytime=True does not take compare, baseline, cluster, by, weight_bounds or distance_bounds: its "
                 "stakes do not depend on anything but the rows so far"
             )
-        return evaluate_anytime(log, evaluate(log, level=level, threshold=threshold))
+        return evaluate_anytime(log, evaluate(log, level=level, threshold=threshold, engine=engine, jobs=jobs))
     _checks.number(propensity_factor, "propensity_factor", least=1.0)
     if by is not None:
         from randomist.logs.segments import evaluate_segments
@@ -116,6 +123,7 @@ def evaluate(
         settings |= {"threshold": threshold, "weight_bounds": weight_bounds, "distance_bounds": distance_bounds}
         settings |= {"propensity_factor": propensity_factor}
         settings |= {"log_divergences": log_divergences, "confidence": confidence, "method": method}
+        settings |= {"engine": engine, "jobs": jobs}
         return evaluate_segments(log, by, level, settings)
     log_effective = known.log_effective_samples(log, log_divergences)
     if log_effective is None and method == "lemma":
@@ -132,7 +140,8 @@ def evaluate(
     shares = shared_by(len(names), compare, home)
     side = error / ((4 if shares else 2) * len(names))
     sure = known.weight_bounds(log, weight_bounds)
-    evidence = Evidence(log, side, sure, thresholds, cluster, propensity_factor)
+    with closing(find_engine(engine, jobs)) as workers:
+        evidence = Evidence(log, side, sure, thresholds, cluster, propensity_factor, workers)
     bounds = evidence.bounds
 
     moments = evidence.moments

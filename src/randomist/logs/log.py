@@ -14,7 +14,8 @@ from randomist import _checks
 from randomist._types import Flags, Indices
 from randomist.errors import BadRowsError, NoDataError, SelectionError
 from randomist.logs import sums
-from randomist.logs.columns import Columns
+from randomist.logs.columns import Columns, Reading
+from randomist.logs.pieces import REMOTE, Piece, Weighing, cut, elsewhere, ends
 from randomist.logs.problems import Problem, Problems, repeated_ids
 from randomist.logs.rows import LogArrays, LoggedRows
 from randomist.logs.source import ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, Source
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from randomist.logs.risk import Risk
 
 CHUNK_ROWS = 2**14
+SPAN = 2**17  # rows that are read at a time where nobody asked for fewer
 _ROUNDING = 1e-6  # a log-probability computed in float32 may exceed 0 by as much
 
 
@@ -185,21 +187,35 @@ class Log:
 
     def batches(self) -> Iterator[LogArrays]:
         """All used rows, in order, some at a time."""
+        weighing = self.weighing()
+        for rows in self.raw_batches():
+            yield weighing.arrays(rows)
+
+    def weighing(self) -> Weighing:
+        """How rows become weights."""
         share = np.array([self.loggers.get(name, 0) for name in self.likelihoods], dtype=np.float64)
         with np.errstate(divide="ignore"):
             log_share = np.log(share / self.rows)
-        low, high = self.payoff_range
-        for chunk in self.raw_batches():
-            if self.names_loggers:
-                own = chunk.log_likelihoods[np.arange(len(chunk.loggers)), chunk.loggers]
+        balanced = self.weights == "balance" and len(self.loggers) > 1
+        reading = self._columns.reading()
+        return Weighing(reading, len(self.candidates), self.names_loggers, log_share, balanced, self.payoff_range)
+
+    def pieces(self, blocks: bool, remote: bool = False) -> Iterator[Piece]:
+        """All used rows in pieces of fixed row numbers; `remote` ones are read by whoever sums them, if that works."""
+        reading = self._columns.reading()
+        if remote and self._columns.by_slices and not self.problems:
+            at = ends(len(self.likelihoods), blocks, REMOTE)
+            return elsewhere(self._columns.selected(reading), self.rows, at)
+        return cut(self._kept_frames(reading), ends(len(self.likelihoods), blocks))
+
+    def _kept_frames(self, reading: Reading) -> Iterator[pl.DataFrame]:
+        start = 0
+        for raw in self._columns.frames(reading, SPAN):
+            if self.problems:
+                yield raw.filter(pl.Series(self._flags(reading.rows(start, raw)) == 0))
             else:
-                own = chunk.log_propensity
-            balanced = self.weights == "balance" and len(self.loggers) > 1
-            density = sums.log_mixture(chunk.log_likelihoods, log_share) if balanced else own
-            loggers = chunk.loggers if self.names_loggers else np.full(len(density), -1)
-            payoffs = np.clip((chunk.payoffs - low) / (high - low), 0.0, 1.0)
-            likelihoods = chunk.log_likelihoods[:, : len(self.candidates)]
-            yield LogArrays(payoffs, likelihoods, density, own, loggers, chunk.unusual, chunk.expected)
+                yield raw
+            start += raw.height
 
     def raw_batches(self) -> Iterator[LoggedRows]:
         """All used rows as they were logged, in order, some at a time: payoffs in their units, every likelihood."""

@@ -25,7 +25,6 @@ from randomist._types import Array, Indices
 from randomist.errors import LogError, ParameterError
 from randomist.importance.intervals.plugin import FIRST
 from randomist.logs.problems import SHOWN
-from randomist.logs.rows import LogArrays
 from randomist.logs.source import MODEL
 
 FOLDS = 5
@@ -133,15 +132,8 @@ def model_columns(
 class DoublyRobust:
     """Means and squares of ω (y - f) + f̄, and of f̄ alone, with models that were fitted on other rows."""
 
-    def __init__(self, candidates: int) -> None:
-        self._rows, self._sums = 0, np.zeros((3, candidates))
-
-    def add(self, batch: LogArrays, weight: Array) -> None:
-        K = len(weight)
-        value, means = batch.expected[:, K + 1], batch.expected[:, K + 2 :].T
-        x = weight * (batch.payoffs - value) + means  # (K, n)
-        self._rows += len(value)
-        self._sums += x.sum(axis=1), (x * x).sum(axis=1), means.sum(axis=1)
+    def __init__(self, rows: int, sums: Array) -> None:
+        self._rows, self._sums = rows, sums  # (3, K)
 
     def found(
         self, quantile: float, payoff_range: tuple[float, float]

@@ -6,9 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
+
 from randomist._types import Array
 from randomist.importance.intervals import Constant, ConstantBets, PlugIn, baselines
 
+MODELLED = -1.0  # in the place of a baseline
 STEPS = 4  # baselines above 0 that a block can choose from
 
 
@@ -16,6 +19,10 @@ class Bettor(Protocol):
     """Bets on variables that speak about one unknown mean."""
 
     def add(self, variables: Sequence[Array]) -> None: ...
+
+    def laid_next(self) -> tuple[Array, Array]: ...
+
+    def take(self, rows: int, growth: Array, powers: Array) -> None: ...
 
     def lower_bound(self, low: float, high: float) -> float: ...
 
@@ -61,6 +68,15 @@ class Ends:
         self._gain.add(gains)
         self._loss.add(losses)
 
+    @property
+    def variables(self) -> list[float]:
+        """What is bet on, as `kernel.Plan` says it: c, and -1 for what has a model's help."""
+        return [*self.baselines, *([MODELLED] if self._model else [])]
+
+    @property
+    def sides(self) -> tuple[Bettor, Bettor]:
+        return self._gain, self._loss
+
     def low(self) -> float:
         return self._gain.lower_bound(0.0, 1.0)
 
@@ -76,6 +92,14 @@ class Heavy:
 
     def add(self, weight: Array) -> None:
         self._bets.add([weight])
+
+    def laid_next(self) -> tuple[Array, float]:
+        """(H,) and where weights are cut"""
+        stakes, caps = self._bets.laid_next()
+        return stakes[0], float(caps[0])
+
+    def take(self, rows: int, growth: Array) -> None:
+        self._bets.take(rows, growth[None, :], np.empty(0))
 
     def found(self) -> bool:
         return self._bets.log_evidence(1.0) >= -math.log(self._error)

@@ -128,6 +128,14 @@ class Constant:
         """Some more rows of every variable.  F arrays of (n,)"""
         self._growth.add(variables)
 
+    def laid_next(self) -> tuple[Array, Array]:
+        """Stakes on every variable in the rows to come, and where variables are cut.  (F, S), (F,)"""
+        return self.bets.stakes, self.bets.caps
+
+    def take(self, rows: int, growth: Array, powers: Array) -> None:
+        """What stakes earned in rows that were summed elsewhere.  (F, S), (F, 3)"""
+        self._growth.take(growth)
+
     def lower_bound(self, low: float, high: float) -> float:
         """The largest m in [low, high] below which all can be excluded; wrong with probability at most `error`."""
         return self.bets.lower_bound(self._growth.total(), low, high)
