@@ -116,6 +116,12 @@ def evaluate(
         typer.Option(metavar="FILE", help="Where the sums of --watch are kept (.npz). Default: LOG/randomist.npz."),
     ] = None,
     every: Annotated[float, typer.Option(help="Seconds between looks of --watch; 0 looks once.")] = 10.0,
+    engine: Annotated[
+        str, typer.Option(help="Who sums the rows: `threads`, or the workers of a `ray` or `dask` cluster.")
+    ] = "threads",
+    jobs: Annotated[
+        int | None, typer.Option(help="How many do so. Default: one per processor. The result is the same.")
+    ] = None,
     details: Annotated[bool, typer.Option("--details", help="Print every estimate, not only the best one.")] = False,
     figure: Annotated[
         Path | None,
@@ -144,7 +150,7 @@ def evaluate(
     if figure is not None and figure.suffix.lower() not in SUFFIXES:
         raise ParameterError(f"--figure must end in .png, .pdf or .svg, got {figure}")
     settings: dict[str, Any] = {"candidates": candidate, "payoff_range": payoff_range, "weights": weights}
-    settings |= {"adaptive": adaptive, "skip_bad_rows": skip_bad_rows, "force": force}
+    settings |= {"adaptive": adaptive, "skip_bad_rows": skip_bad_rows, "force": force, "jobs": jobs}
     table: dict[str, Any] = {"payoff": payoff, "action": action, "propensity": propensity, "logger": logger}
     table |= {"logged_by": logged_by, "context": context, "propensity_floor": propensity_floor, "id": id_column}
     table |= {"episode": episode, "time": time, "observed_until": observed_until}
@@ -164,6 +170,8 @@ def evaluate(
         threshold=threshold,
         weight_bounds=_bounds(weight_bound),
         anytime=anytime,
+        engine=engine,
+        jobs=jobs,
     )
     if figure is not None:
         from randomist.logs.figure import draw, draw_sequence  # matplotlib takes its time

@@ -37,7 +37,7 @@ class Columns:
         self, source_: Source, candidates: Sequence[str] | None, weights: str | None, adaptive: bool, chunk_rows: int
     ) -> None:
         self.query = source.open_source(source_)
-        self.by_slices = source.is_one_parquet_file(source_)
+        self.is_parquet = source.is_parquet(source_)
         self.types = source.schema(self.query)
         self.chunk_rows = chunk_rows
         self.candidates = self._candidates(candidates)
@@ -71,12 +71,14 @@ class Columns:
 
     def selected(self, reading: Reading) -> pl.LazyFrame:
         """The query for what is read."""
-        read = dict.fromkeys(column.meta.root_names()[0] for column in reading.columns)
-        return self.query if reading.hashed else self.query.select(list(read))
+        read = {column.meta.root_names()[0] for column in reading.columns}
+        if reading.hashed or len(read) == len(self.types):
+            return self.query
+        return self.query.select([name for name in self.types if name in read])  # another order would need more memory
 
     def frames(self, reading: Reading, rows: int) -> Iterator[pl.DataFrame]:
         """What the source has for that, some rows at a time."""
-        return source.chunks(self.selected(reading), rows, self.by_slices)
+        return source.chunks(self.selected(reading), rows)
 
     def rows(self, hashed: bool = False) -> Iterator[LoggedRows]:
         """All rows of the source, good and bad, some at a time."""
@@ -89,7 +91,7 @@ class Columns:
         """Any column of the source, some rows at a time."""
         if name not in self:
             raise LogError(f"the log has no column {name!r}; it has {', '.join(self.types)}")
-        return (frame[name] for frame in source.chunks(self.query.select(name), self.chunk_rows, self.by_slices))
+        return (frame[name] for frame in source.chunks(self.query.select(name), self.chunk_rows))
 
     def _expected(self) -> list[str]:
         """Columns of what a model expects: of the action taken, then of every candidate; early, then crossed."""
@@ -138,7 +140,7 @@ class Columns:
         if not asked:
             return list(self.candidates), True
         found: set[str | None] = set()
-        for chunk in source.chunks(self.query.select(LOGGER), source.SLICE_ROWS, self.by_slices):
+        for chunk in source.chunks(self.query.select(LOGGER), source.SLICE_ROWS):
             found.update(chunk[LOGGER].unique().cast(pl.String).to_list())
         names = sorted(found, key=str)
         known = [name for name in names if name is not None and PREFIX + name in self]

@@ -78,7 +78,8 @@ def _in_order(calls: Iterator[Any], jobs: int, result: Callable[[Any], Result]) 
 
 
 class Ray:
-    """Workers of a Ray cluster: the one that runs, or one on this machine. A worker that dies is replaced."""
+    """Workers of a Ray cluster: the one that runs (`RAY_ADDRESS`), or one on this machine. A worker that dies is
+    replaced."""
 
     remote = True
 
@@ -89,7 +90,8 @@ class Ray:
             raise ImportError("engine='ray' needs the extra ray: pip install 'randomist[ray]'") from None
         self._ray, self._started = ray, not ray.is_initialized()
         if self._started:
-            ray.init(num_cpus=jobs, include_dashboard=False, log_to_driver=False, configure_logging=False)
+            address = os.environ.get("RAY_ADDRESS")
+            ray.init(address, num_cpus=None if address else jobs, log_to_driver=False)
         self.jobs = jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def map(self, function: Callable[..., Result], items: Iterable[Item], *shared: Any) -> Iterator[Result]:
@@ -103,7 +105,7 @@ class Ray:
 
 
 class Dask:
-    """Workers of a Dask cluster: that of the current client, or one on this machine."""
+    """Workers of a Dask cluster: that of `DASK_SCHEDULER_ADDRESS` or of the current client, or one on this machine."""
 
     remote = True
 
@@ -112,9 +114,9 @@ class Dask:
             from distributed import Client, LocalCluster, get_client
         except ImportError:
             raise ImportError("engine='dask' needs the extra dask: pip install 'randomist[dask]'") from None
-        self._cluster = None
+        self._cluster, address = None, os.environ.get("DASK_SCHEDULER_ADDRESS")
         try:
-            self._client = get_client()
+            self._client = Client(address) if address else get_client()
         except ValueError:
             count = processors() if jobs is None else jobs
             self._cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)

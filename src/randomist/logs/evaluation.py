@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import closing
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from randomist import _checks, importance
 from randomist._types import Array
@@ -162,7 +162,7 @@ def evaluate(
         lemma = truncated_interval(truncated, log_effective, rows, confidence, side)
         if method == "lemma":
             low, high = lemma
-    quantile = -special.ndtri(side)
+    quantile = -NormalDist().inv_cdf(side)
     half = quantile * np.array([m.standard_error(rows) for m in moments])
     ratio = _self_normalised(moments)
     ratio_half = quantile * np.array([m.self_normalised_error() for m in moments])

@@ -199,14 +199,17 @@ def _add_rows(
                 else:
                     own[i] = weight[i] * ratio[i]
             _add_moments(log_weight, weight, y, n, thresholds[k], odd > 0, table)
-            if balanced:
-                _add_apart(weight, own, y, n, factor, table)
-            _add_slices(own, y, n, factor, first + begin, rows, table)
+            if factor != 1.0:
+                for i in range(n):
+                    weight[i] /= factor
+                    own[i] /= factor
             for i in range(n):
-                weight[i] /= factor
                 side[0, i] = weight[i] * y[i]
                 side[1, i] = weight[i] * (1.0 - y[i])
                 control[i] = 1.0 if unusual[begin + i] else weight[i]
+            if balanced:
+                _add_apart(weight, own, y, n, table)
+            _add_slices(own, y, n, first + begin, rows, table)
             growth[:] = 0.0
             grow(weight, n, heavy, heavy_cap, products[:H], growth[:H])
             for j in range(H):
@@ -223,7 +226,7 @@ def _add_rows(
                 for s in range(2):
                     for i in range(n):
                         if c >= 0.0:
-                            values[i] = side[s, i] - c * control[i] if c > 0.0 else side[s, i]
+                            values[i] = side[s, i] - c * control[i]
                         elif unusual[begin + i]:  # nothing bounds it from below
                             values[i] = side[s, i]
                         else:
@@ -271,10 +274,10 @@ def _add_moments(
 
 
 @compiled(nogil=True)
-def _add_apart(weight: Array, own: Array, y: Array, n: int, factor: float, table: Array) -> None:
+def _add_apart(weight: Array, own: Array, y: Array, n: int, table: Array) -> None:
     total, squares, most = 0.0, 0.0, 0.0
     for i in range(n):
-        d = (min(weight[i] / factor, _MOST) - min(own[i] / factor, _MOST)) * y[i]
+        d = (min(weight[i], _MOST) - min(own[i], _MOST)) * y[i]
         total += d
         squares += d * d
         most = max(most, d * d)
@@ -282,7 +285,7 @@ def _add_apart(weight: Array, own: Array, y: Array, n: int, factor: float, table
 
 
 @compiled(nogil=True)
-def _add_slices(own: Array, y: Array, n: int, factor: float, first: int, rows: int, table: Array) -> None:
+def _add_slices(own: Array, y: Array, n: int, first: int, rows: int, table: Array) -> None:
     """Sums by parts of the log in time; a tile is in few of them."""
     begin = 0
     while begin < n:
@@ -290,7 +293,7 @@ def _add_slices(own: Array, y: Array, n: int, factor: float, first: int, rows: i
         end = n if part == SLICES - 1 else min(n, -(-(part + 1) * rows // SLICES) - first)
         a, b, c, d, e = 0.0, 0.0, 0.0, 0.0, 0.0
         for i in range(begin, end):
-            w = min(own[i] / factor, _MOST)
+            w = min(own[i], _MOST)
             gain = w * y[i]
             a += w
             b += gain

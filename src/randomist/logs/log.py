@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from randomist._types import Flags, Indices
 from randomist.errors import BadRowsError, NoDataError, SelectionError
 from randomist.logs import sums
 from randomist.logs.columns import Columns, Reading
+from randomist.logs.engine import Threads, processors
 from randomist.logs.pieces import REMOTE, Piece, Weighing, cut, elsewhere, ends
-from randomist.logs.problems import Problem, Problems, repeated_ids
+from randomist.logs.problems import Ids, Increasing, Problem, Problems, Seen, repeated_ids
 from randomist.logs.rows import LogArrays, LoggedRows
 from randomist.logs.source import ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, Source
 from randomist.logs.trouble import copies_of
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
     from randomist.logs.report import Evaluation
     from randomist.logs.risk import Risk
 
-CHUNK_ROWS = 2**14
-SPAN = 2**17  # rows that are read at a time where nobody asked for fewer
+CHUNK_ROWS = 2**16
+SPAN = 2**16  # rows that are read at a time where nobody asked for fewer
 _ROUNDING = 1e-6  # a log-probability computed in float32 may exceed 0 by as much
 
 
@@ -56,7 +58,9 @@ class Log:
     force
         Leave those out, too.
     chunk_rows
-        How many rows are in memory at a time.
+        How many rows are in memory at a time, for each thread.
+    jobs
+        How many threads look at the rows; by default as many as there are processors.
     """
 
     def __init__(
@@ -71,6 +75,7 @@ class Log:
         skip_bad_rows: bool = False,
         force: bool = False,
         chunk_rows: int = CHUNK_ROWS,
+        jobs: int | None = None,
     ) -> None:
         self._settings: dict[str, Any] = {"candidates": candidates, "payoff_range": payoff_range, "weights": weights}
         self._settings |= {"adaptive": adaptive, "skip_bad_rows": skip_bad_rows, "force": force}
@@ -80,6 +85,8 @@ class Log:
         if weights is not None:
             _checks.choice(weights, ("balance", "own"), "weights")
         self.chunk_rows = _checks.whole_number(chunk_rows, "chunk_rows")
+        if jobs is not None:
+            _checks.whole_number(jobs, "jobs")
         self._columns = Columns(source_, candidates, weights, bool(adaptive), self.chunk_rows)
         self.candidates, self.weights = self._columns.candidates, self._columns.weights
         self.adaptive, self.names_loggers = self._columns.adaptive, self._columns.names_loggers
@@ -89,7 +96,7 @@ class Log:
         self.early_distances: dict[tuple[str, str], float] = {}
         self.modelled: tuple[str, ...] = ()  # candidates that a model of payoffs helps
         self._repeated: Indices = np.empty(0, np.int64)
-        self._check(skip_bad_rows, force)
+        self._check(skip_bad_rows, force, jobs)
 
     @classmethod
     def from_arrays(
@@ -203,7 +210,7 @@ class Log:
     def pieces(self, blocks: bool, remote: bool = False) -> Iterator[Piece]:
         """All used rows in pieces of fixed row numbers; `remote` ones are read by whoever sums them, if that works."""
         reading = self._columns.reading()
-        if remote and self._columns.by_slices and not self.problems:
+        if remote and self._columns.is_parquet and not self.problems:
             at = ends(len(self.likelihoods), blocks, REMOTE)
             return elsewhere(self._columns.selected(reading), self.rows, at)
         return cut(self._kept_frames(reading), ends(len(self.likelihoods), blocks))
@@ -281,20 +288,42 @@ class Log:
         flags[self._repeated[inside] - chunk.start] |= sums.REPEATED
         return flags
 
-    def _check(self, skip: bool, force: bool) -> None:
-        """The first pass: every row is looked at, bad ones are named, and those that are used are counted."""
-        if ID in self._columns:
-            self._repeated = repeated_ids(self._columns.query, self._columns.by_slices)
-        found = Problems(self.payoff_range, self.likelihoods)
+    def _looked_at(self, jobs: int | None) -> tuple[Problems, Indices, int, list[Indices]]:
+        """What is wrong with rows, rows by logger, all rows, and hashes where rows have no ids."""
+        found, self._ids = Problems(self.payoff_range, self.likelihoods), Increasing()
         counts, rows, hashes = np.zeros(len(self.likelihoods), np.int64), 0, []
-        for chunk in self._columns.rows(hashed=ID not in self._columns):
-            flags = self._flags(chunk)
-            good = flags == 0
-            hashes.append(chunk.hashes)
-            found.add(chunk.start, flags, chunk.payoffs, chunk.log_likelihoods)
-            if self.names_loggers:
-                counts += np.bincount(chunk.loggers[good], minlength=len(counts))
-            rows += len(flags)
+        reading = self._columns.reading(hashed=ID not in self._columns)
+        with closing(Threads(jobs or processors())) as workers:
+            for seen in workers.map(self._look, self._numbered(reading), reading):
+                hashes.append(seen.chunk.hashes)
+                found.add(seen.chunk.start, seen.flags, seen.chunk.payoffs, seen.chunk.log_likelihoods)
+                counts += seen.counts
+                rows += len(seen.flags)
+                self._ids.add(seen.ids, ID in self._columns)
+        return found, counts, rows, hashes
+
+    def _numbered(self, reading: Reading) -> Iterator[tuple[int, pl.DataFrame]]:
+        start = 0
+        for raw in self._columns.frames(reading, min(self.chunk_rows, SPAN)):
+            yield start, raw
+            start += raw.height
+
+    def _look(self, numbered: tuple[int, pl.DataFrame], reading: Reading) -> Seen:
+        chunk = reading.rows(*numbered)
+        flags = self._flags(chunk)
+        counts = np.zeros(len(self.likelihoods), np.int64)
+        if self.names_loggers:
+            used = chunk.loggers[flags == 0]
+            counts = np.bincount(used, minlength=len(counts))
+        return Seen(chunk, flags, counts, Ids.of(numbered[1][ID]) if ID in self._columns else None)
+
+    def _check(self, skip: bool, force: bool, jobs: int | None) -> None:
+        """The first pass: every row is looked at, bad ones are named, and those that are used are counted."""
+        found, counts, rows, hashes = self._looked_at(jobs)
+        if not self._ids.increasing:  # as most are, and then none repeats
+            self._repeated = repeated_ids(self._columns.query)
+            if len(self._repeated):
+                found, counts, rows, hashes = self._looked_at(jobs)
         self.rows_read, self.rows = rows, rows - found.rows
         # How many times every row is there, and how many more rows than by chance equal their neighbour.
         self.copies, self.side_by_side = copies_of(np.concatenate(hashes)) if hashes else (1, 0.0)

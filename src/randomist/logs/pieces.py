@@ -18,9 +18,9 @@ from randomist.logs import kernel, sums
 from randomist.logs.columns import Reading
 from randomist.logs.rows import LogArrays, LoggedRows
 
-_BYTES = 2**24  # of likelihoods in a piece, unless it has one tile
-_LONGEST = 2**17  # rows
-REMOTE = 8  # pieces of this machine that make one for another: it finds its rows by itself
+_BYTES = 2**23  # of likelihoods in a piece, unless it has one tile
+_LONGEST = 2**16  # rows
+REMOTE = 16  # pieces of this machine that make one for another: it finds its rows by itself
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,21 +19,18 @@ _RESCALE = 300.0  # weights are summed relative to e^shift, which moves when one
 @compiled(nogil=True)
 def log_mixture(log_likelihood: Array, log_share: Array) -> Array:
     """log Φ = log Σ_l (n_l / n) p_l of every row.  (n, C), (C,) -> (n,)"""
-    rows, columns = log_likelihood.shape
-    result = np.empty(rows)
-    for i in range(rows):
-        high = -math.inf
-        for c in range(columns):
-            if log_share[c] > -math.inf:  # one that acted
-                high = max(high, log_share[c] + log_likelihood[i, c])
-        if high == -math.inf:  # a row that is refused elsewhere
-            result[i] = -math.inf
-            continue
-        total = 0.0
-        for c in range(columns):
-            if log_share[c] > -math.inf:
+    acted = np.flatnonzero(log_share > -math.inf)
+    result = np.empty(len(log_likelihood))
+    for i in range(len(log_likelihood)):
+        high, highest = -math.inf, 0
+        for c in acted:
+            if log_share[c] + log_likelihood[i, c] > high:
+                high, highest = log_share[c] + log_likelihood[i, c], c
+        total = 1.0
+        for c in acted:
+            if c != highest:
                 total += math.exp(log_share[c] + log_likelihood[i, c] - high)
-        result[i] = high + math.log(total)
+        result[i] = high + math.log(total) if high > -math.inf else -math.inf  # the latter is refused elsewhere
     return result
 
 

@@ -14,10 +14,10 @@ What they look at:
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
 
 from randomist._types import Array, Indices
 from randomist.logs.kernel import SLICES
@@ -104,7 +104,7 @@ class Disagreement:
 
 def quantile(tests: int) -> float:
     """What |z| does not exceed in a clean log, but `FALSE_ALARM` of the time over so many tests."""
-    return float(-special.ndtri(FALSE_ALARM / (2 * max(tests, 1))))
+    return -NormalDist().inv_cdf(FALSE_ALARM / (2 * max(tests, 1)))
 
 
 def drifts(slices: list[Slices]) -> tuple[int, float, int, float] | None:
