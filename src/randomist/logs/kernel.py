@@ -77,7 +77,7 @@ class Total:
         _, _, F, S = plan.stakes.shape
         sides = HEAVY + len(plan.heavy)
         for tile in range(len(tables)):
-            _merge(self.table, self._rest, tables[tile], sides, S)
+            _merge(self.table, self._rest, tables[tile].copy(), sides, S)
             logger, payoff = edges[tile, 0], edges[tile, 1]
             if logger == self._last[0]:
                 y = self._last[1]
@@ -142,11 +142,16 @@ def add_rows(
     tables, neighbours = np.zeros((tiles, K, plan.width)), np.zeros((tiles, policies + 1, 5))
     edges = np.empty((tiles, 4))
     _add_rows(
-        payoffs, likelihoods, log_density, log_own, loggers, unusual, expected, balanced, first, rows, plan.thresholds,
-        plan.factor, plan.heavy, plan.heavy_cap, plan.variables, plan.stakes, plan.caps, plan.powers, tables,
-        neighbours, edges,
+        payoffs, likelihoods, log_density, log_own, loggers, unusual, expected, balanced, first, rows,
+        _own(plan.thresholds), plan.factor, _own(plan.heavy), plan.heavy_cap, _own(plan.variables), _own(plan.stakes),
+        _own(plan.caps), plan.powers, tables, neighbours, edges,
     )  # fmt: skip
     return tables, neighbours, edges
+
+
+def _own(array: Array) -> Array:
+    """What came from another process may be read-only, for which the kernel would be compiled once more."""
+    return array if array.flags.writeable else array.copy()
 
 
 @compiled(nogil=True)
@@ -242,9 +247,7 @@ def _add_rows(
 
 
 @compiled(nogil=True)
-def _add_moments(
-    log_weight: Array, weight: Array, y: Array, n: int, threshold: float, far: bool, table: Array
-) -> None:
+def _add_moments(log_weight: Array, weight: Array, y: Array, n: int, threshold: float, far: bool, table: Array) -> None:
     """The sums behind every point estimate."""
     largest = -math.inf
     for i in range(n):

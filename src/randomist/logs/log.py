@@ -15,6 +15,7 @@ from randomist import _checks
 from randomist._types import Flags, Indices
 from randomist.errors import BadRowsError, NoDataError, SelectionError
 from randomist.logs import sums
+from randomist.logs.clean import clean_counts
 from randomist.logs.columns import Columns, Reading
 from randomist.logs.engine import Threads, processors
 from randomist.logs.pieces import REMOTE, Piece, Weighing, cut, elsewhere, ends
@@ -96,6 +97,8 @@ class Log:
         self.early_distances: dict[tuple[str, str], float] = {}
         self.modelled: tuple[str, ...] = ()  # candidates that a model of payoffs helps
         self._repeated: Indices = np.empty(0, np.int64)
+        self.problems: tuple[Problem, ...] = ()
+        self.copies, self.side_by_side = 1, 0.0  # how often every row is there, and how many rows equal their neighbour
         self._check(skip_bad_rows, force, jobs)
 
     @classmethod
@@ -204,7 +207,7 @@ class Log:
         with np.errstate(divide="ignore"):
             log_share = np.log(share / self.rows)
         balanced = self.weights == "balance" and len(self.loggers) > 1
-        reading = self._columns.reading()
+        reading = self._columns.reading(acted=tuple(self.loggers))
         return Weighing(reading, len(self.candidates), self.names_loggers, log_share, balanced, self.payoff_range)
 
     def pieces(self, blocks: bool, remote: bool = False) -> Iterator[Piece]:
@@ -277,11 +280,16 @@ class Log:
     def _kept(self) -> Flags:
         return np.concatenate([self._flags(chunk) == 0 for chunk in self._columns.rows()])
 
+    @property
+    def _most(self) -> float:
+        """What a log-likelihood must not exceed: densities have no bound, propensities do."""
+        return math.inf if self.names_loggers else _ROUNDING
+
     def _flags(self, chunk: LoggedRows) -> Indices:
         """What is wrong with each row of a chunk, as bits."""
-        most = math.inf if self.names_loggers else _ROUNDING  # densities have no bound, propensities do
+        likelihoods = chunk.log_likelihoods
         flags: Indices = sums.flag_rows(
-            chunk.payoffs, *self.payoff_range, chunk.log_likelihoods, chunk.loggers, chunk.log_propensity, most
+            chunk.payoffs, *self.payoff_range, likelihoods, chunk.loggers, chunk.log_propensity, self._most
         )
         flags[chunk.nameless] |= sums.ID
         inside = slice(*np.searchsorted(self._repeated, [chunk.start, chunk.start + len(flags)]))
@@ -319,15 +327,19 @@ class Log:
 
     def _check(self, skip: bool, force: bool, jobs: int | None) -> None:
         """The first pass: every row is looked at, bad ones are named, and those that are used are counted."""
+        clean = clean_counts(self._columns, self.payoff_range, self._most)
+        if clean is not None:
+            self.rows_read = self.rows = clean[0]
+            self.loggers = {name: int(count) for name, count in zip(self.likelihoods, clean[1], strict=True) if count}
+            return
         found, counts, rows, hashes = self._looked_at(jobs)
         if not self._ids.increasing:  # as most are, and then none repeats
             self._repeated = repeated_ids(self._columns.query)
             if len(self._repeated):
                 found, counts, rows, hashes = self._looked_at(jobs)
         self.rows_read, self.rows = rows, rows - found.rows
-        # How many times every row is there, and how many more rows than by chance equal their neighbour.
         self.copies, self.side_by_side = copies_of(np.concatenate(hashes)) if hashes else (1, 0.0)
-        self.problems: tuple[Problem, ...] = found.all()
+        self.problems = found.all()
         self.loggers = {name: int(count) for name, count in zip(self.likelihoods, counts, strict=True) if count}
         if self.problems and not skip:
             raise BadRowsError(found.message(rows), self.problems)

@@ -54,7 +54,7 @@ class Weighing:
         low, high = self.payoff_range
         n = len(rows)
         own = rows.log_likelihoods[np.arange(n), rows.loggers] if self.names_loggers else rows.log_propensity
-        density = sums.log_mixture(rows.log_likelihoods, self.log_share) if self.balanced else own
+        density = sums.log_mixture(rows.log_likelihoods, self.log_share.copy()) if self.balanced else own
         loggers = rows.loggers if self.names_loggers else np.full(n, -1)
         payoffs = np.clip((rows.payoffs - low) / (high - low), 0.0, 1.0)
         likelihoods = rows.log_likelihoods[:, : self.candidates]

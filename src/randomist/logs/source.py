@@ -119,7 +119,8 @@ def _slices(query: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
 def collect(query: pl.LazyFrame) -> pl.DataFrame:
     """A query with a small result, streamed."""
     try:
-        return query.collect(engine="streaming")
+        with _few_row_groups():
+            return query.collect(engine="streaming")
     except pl.exceptions.PolarsError as error:
         raise LogError(f"the log cannot be read: {_first_line(error)}") from error
 
