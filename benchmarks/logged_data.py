@@ -124,8 +124,8 @@ def main() -> None:
             show(words, cost, 1000 if words == "start-up" else rows)
         start, scan, two, one = costs.values()
         print(
-            f"{two.seconds / scan.seconds:.1f} times polars ({two.processor / scan.processor:.1f} of processors), start-up "
-            f"included; two threads {one.seconds / two.seconds:.2f} times as fast as one"
+            f"{two.seconds / scan.seconds:.1f} times polars ({two.processor / scan.processor:.1f} of processors), "
+            f"start-up included; two threads {one.seconds / two.seconds:.2f} times as fast as one"
         )
         if options.repeat > 1:
             many = folder / "many"

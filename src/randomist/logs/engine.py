@@ -92,7 +92,7 @@ class Ray:
         if self._started:
             address = os.environ.get("RAY_ADDRESS")
             ray.init(address, num_cpus=None if address else jobs, log_to_driver=False)
-        self.jobs = jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self.jobs = jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))  # type: ignore[no-untyped-call]
 
     def map(self, function: Callable[..., Result], items: Iterable[Item], *shared: Any) -> Iterator[Result]:
         call = self._ray.remote(function).options(max_retries=-1)

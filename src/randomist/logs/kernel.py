@@ -45,7 +45,7 @@ class Plan:
     def width(self) -> int:
         """Entries of a candidate's table: after the others, for each side and variable, growth, ΣX, ΣX² and least X."""
         _, _, F, S = self.stakes.shape
-        return HEAVY + len(self.heavy) + 2 * F * (S + 3)
+        return int(HEAVY + len(self.heavy) + 2 * F * (S + 3))
 
     def earned(self, table: Array) -> tuple[Array, Array, Array]:
         """Growth of the bets on ω, growth of the others, and powers of their variables.
@@ -74,7 +74,7 @@ class Total:
 
     def merge(self, tables: Array, neighbours: Array, edges: Array, plan: Plan) -> None:
         """The tables of the next tiles.  (T, K, width), (T, policies + 1, 5), (T, 4)"""
-        _, _, F, S = plan.stakes.shape
+        S = plan.stakes.shape[3]
         sides = HEAVY + len(plan.heavy)
         for tile in range(len(tables)):
             _merge(self.table, self._rest, tables[tile].copy(), sides, S)
@@ -102,7 +102,7 @@ def _merge(total: Array, rest: Array, part: Array, sides: int, stakes: int) -> N
         if shift > -math.inf and shift != total[k, SHIFT]:
             highest = max(total[k, SHIFT], shift)
             for entry in range(WEIGHT, CUT):
-                power = 1.0 if entry == WEIGHT or entry == GAIN else 2.0
+                power = 1.0 if entry in (WEIGHT, GAIN) else 2.0
                 if total[k, SHIFT] > -math.inf:
                     old = math.exp(power * (total[k, SHIFT] - highest))
                     total[k, entry] *= old

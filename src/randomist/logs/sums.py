@@ -22,7 +22,7 @@ def log_mixture(log_likelihood: Array, log_share: Array) -> Array:
     acted = np.flatnonzero(log_share > -math.inf)
     result = np.empty(len(log_likelihood))
     for i in range(len(log_likelihood)):
-        high, highest = -math.inf, 0
+        high, highest = -math.inf, acted[0]
         for c in acted:
             if log_share[c] + log_likelihood[i, c] > high:
                 high, highest = log_share[c] + log_likelihood[i, c], c
