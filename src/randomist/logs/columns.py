@@ -10,6 +10,7 @@ import polars as pl
 
 from randomist.errors import LogError, ParameterError
 from randomist.logs import source
+from randomist.logs.models import CUTS
 from randomist.logs.rows import LoggedRows
 from randomist.logs.source import ADAPTIVE, ID, LOGGER, MODEL, PAYOFF, PREFIX, PROPENSITY, UNUSUAL, Source
 
@@ -105,11 +106,21 @@ class Columns:
         return (frame[name] for frame in source.chunks(self.query.select(name), self.chunk_rows))
 
     def _expected(self) -> list[str]:
-        """Columns of what a model expects: of the action taken, then of every candidate; early, then crossed."""
+        """Columns of what a model expects: of the action taken, then of every candidate; early, then crossed.
+
+        Then, if weights are known well enough, what is to be added to each candidate's gain and loss, by cuts.
+        """
         if MODEL + "early" not in self:
             return []
         kinds = (MODEL + "early", MODEL + "crossed")
-        return [name for kind in kinds for name in (kind, *(f"{kind}:{candidate}" for candidate in self.candidates))]
+        found = [name for kind in kinds for name in (kind, *(f"{kind}:{candidate}" for candidate in self.candidates))]
+        cut = [
+            f"{MODEL}cut {j} {side}:{candidate}"
+            for candidate in self.candidates
+            for j in range(CUTS)
+            for side in ("gain", "loss")
+        ]
+        return found + (cut if cut[0] in self else [])
 
     def _candidates(self, chosen: Sequence[str] | None) -> tuple[str, ...]:
         names = [name.removeprefix(PREFIX) for name in self.types if name.startswith(PREFIX)]

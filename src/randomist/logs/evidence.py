@@ -58,7 +58,7 @@ class Evidence:
                 self._clusters.add(of_rows(batch, factor)[0])
             for units in self._clusters.units():
                 for k, (end, heavy) in enumerate(zip(self._ends, self._heavy, strict=True)):
-                    end.add(units.gain[k], units.loss[k], units.control(k), units.with_model(k))
+                    end.add(units.gain[k], units.loss[k], units.control(k))
                     heavy.add(units.weight[k])
         if self.same_mean and drifts(self._slices) is not None:  # rows do not have the same mean
             self.same_mean = False
@@ -99,7 +99,7 @@ class Evidence:
     def _begin(self) -> list[Ends]:
         shared = (self.count, self._side)
         return [
-            Ends(*shared, bound * self.size, self.same_mean, name in self._log.modelled)
+            Ends(*shared, bound * self.size, self.same_mean, name in self._log.modelled, self._log.cuts.get(name, ()))
             for name, bound in zip(self._log.candidates, self.bounds.tolist(), strict=True)
         ]
 

@@ -14,6 +14,7 @@ import numpy as np
 from randomist._compiled import compiled
 from randomist._types import Array, Flags, Indices
 from randomist.importance.growth import grow
+from randomist.logs.models import CUTS
 
 TILE = 2**13  # rows that are summed at a time: what is needed of them stays in the processor's cache
 SLICES = 16  # of a log, in time
@@ -36,7 +37,7 @@ class Plan:
     factor: float  # by which propensities may be wrong
     heavy: Array  # stakes on ω  (H,)
     heavy_cap: float
-    variables: Array  # c of ω (y - c), or -1 for what has a model's help; NaN where there is none  (K, F)
+    variables: Array  # c of ω (y - c); -1 for what has a model's help, -2 and so on with its cuts; or NaN  (K, F)
     stakes: Array  # NaN where a variable is not bet on  (2, K, F, S)
     caps: Array  # (2, K, F)
     powers: bool  # whether sums for later stakes are wanted
@@ -225,13 +226,15 @@ def _add_rows(
                 c = variables[k, f]
                 if math.isnan(c):
                     continue
-                if c < 0.0:
+                if c == -1.0:
                     for i in range(n):
                         modelled[i] = weight[i] * (y[i] - expected[begin + i, 0]) + expected[begin + i, 1 + k]
                 for s in range(2):
                     for i in range(n):
                         if c >= 0.0:
                             values[i] = side[s, i] - c * control[i]
+                        elif c < -1.0:
+                            values[i] = side[s, i] + expected[begin + i, 2 * K + 2 + 2 * (k * CUTS + int(-c) - 2) + s]
                         elif unusual[begin + i]:  # nothing bounds it from below
                             values[i] = side[s, i]
                         else:

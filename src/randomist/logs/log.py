@@ -96,6 +96,7 @@ class Log:
         self.early_bounds: dict[str, float] = {}  # what none exceeds in rows that are not unusual: see logs.table
         self.early_distances: dict[tuple[str, str], float] = {}
         self.modelled: tuple[str, ...] = ()  # candidates that a model of payoffs helps
+        self.cuts: dict[str, list[float]] = {}  # B of what the model adds to their gains and losses: see logs.models
         self._repeated: Indices = np.empty(0, np.int64)
         self.problems: tuple[Problem, ...] = ()
         self.copies, self.side_by_side = 1, 0.0  # how often every row is there, and how many rows equal their neighbour
@@ -257,6 +258,7 @@ class Log:
         rows = self._columns.query.filter(pl.col(name).eq_missing(pl.lit(value)))
         part = Log(rows, **self._settings, chunk_rows=self.chunk_rows)
         part.modelled, part.weight_bounds = self.modelled, self.weight_bounds  # early ones are those of other rows
+        part.cuts = self.cuts if not self.early_bounds else {}
         return part
 
     def sensitivity(self, factors: Sequence[float] = (1.0, 1.1, 1.2, 1.5), **settings: Any) -> dict[float, Evaluation]:

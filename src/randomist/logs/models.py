@@ -6,8 +6,15 @@ With f(x, a) the payoff that a model expects, and f̄(x) = Σ_a π(a|x) f(x, a) 
 
 because E[ω f | x] = f̄. A good model takes most of the variance away; any other leaves the mean as it is. For bets a
 model is fitted on the rows before each block (the blocks of `importance.intervals.plugin`), and clipped to the range of
-payoffs, so that X >= -W. Without a bound on the weights X has no floor, and no model is used. The doubly robust
-estimate averages X with models that were fitted on other rows (five folds); its interval is asymptotic.
+payoffs, so that X >= -W. Without a bound on the weights X has no floor, and no model is used.
+
+A floor of -W allows stakes below 1/W only, which is often less than a good model's small variance deserves. But f may
+be any function of context, action and past: with f' = min(f, B/ω(x, a)), ω f' <= B, and so X >= -B. What large weights
+lose of the model, all rows win in stakes. Bets are offered a few B, as variables of their own, where ω is known, or at
+least bounded, for actions that were not taken (`logged_by`, `propensity_floor`). For the loss it is 1 - f that is cut.
+
+The doubly robust estimate averages X with models that were fitted on other rows (five folds); its interval is
+asymptotic.
 
 Dudík, Langford and Li (2011), "Doubly robust policy evaluation and learning"; Chernozhukov et al. (2018), "Double/
 debiased machine learning"; for bets Waudby-Smith et al. (2024), "Anytime-valid off-policy inference".
@@ -28,6 +35,7 @@ from randomist.logs.problems import SHOWN
 from randomist.logs.source import MODEL
 
 FOLDS = 5
+CUTS = 4  # B is a half, a quarter, ... of what no weight exceeds
 _WIDE = 400  # columns of the design, above which contexts and actions are not multiplied
 
 Expected = Callable[[Indices, Indices], Array]  # (rows to fit, rows to predict) -> (predicted, A)
@@ -127,6 +135,31 @@ def model_columns(
             mean = np.full(len(codes), np.nan) if known is None else (known * table).sum(axis=1)
             columns[f"{MODEL}{kind}:{name}"] = mean
     return columns
+
+
+def cut_columns(
+    early: Array, codes: Indices, policy: Array, weights: Array, taken: Array, bound: float, name: str
+) -> dict[str, Array]:
+    """What is to be added to a candidate's gain and loss so that neither is below -B, for every B: columns of a log.
+
+    It is f̄' - ω f', whose mean is 0 in every context. `weights` are those of all actions, or bounds on them, (n, A);
+    `taken` is that of the action that was taken, (n,).
+    """
+    rows, columns = np.arange(len(codes)), {}
+    for j, most in enumerate(cuts(bound)):
+        with np.errstate(divide="ignore"):
+            limit = most / weights  # (n, A)
+        for side, value in (("gain", early), ("loss", 1.0 - early)):
+            value = np.minimum(value, limit)
+            added = (policy * value).sum(axis=1) - taken * value[rows, codes]
+            added[:FIRST] = 0.0  # no row has been seen that a model could be fitted on
+            columns[f"{MODEL}cut {j} {side}:{name}"] = added
+    return columns
+
+
+def cuts(bound: float) -> list[float]:
+    """B, for weights that do not exceed a bound."""
+    return [bound / 2.0**j for j in range(1, CUTS + 1)]
 
 
 class DoublyRobust:

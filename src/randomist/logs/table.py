@@ -10,6 +10,7 @@ where ω is subtracted, which leaves every mean as it is, and the floor too. The
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,9 @@ from randomist.errors import BadRowsError, LogError, ParameterError
 from randomist.importance.intervals.plugin import FIRST
 from randomist.logs.candidates import codes, probabilities
 from randomist.logs.frames import as_given, as_numbers, columns_of, read_frame
-from randomist.logs.models import expected_payoffs, model_columns
+from randomist.logs.models import cut_columns, cuts, expected_payoffs, model_columns
 from randomist.logs.problems import SHOWN, Problem
-from randomist.logs.source import ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, UNUSUAL
+from randomist.logs.source import ID, LOGGER, MODEL, PAYOFF, PREFIX, PROPENSITY, UNUSUAL
 
 if TYPE_CHECKING:
     from randomist.logs.log import Log
@@ -84,8 +85,12 @@ def log_from_table(
         _check_floor(propensity_floor, columns, propensity or "logged_by")
     if id is not None:
         columns[ID] = frame[id]
+    most = dict(bounds)
+    if propensity_floor is not None and episode is None:
+        most = {name: min(bounds.get(name, math.inf), 1.0 / propensity_floor) for name in policies or ()}
     if model is not None:
-        columns |= made.expected(model, columns[PAYOFF], settings, list(policies or ()), episode)
+        likely = drawn if logged_by is not None else propensity_floor
+        columns |= made.expected(model, columns, settings, list(policies or ()), episode, likely, most)
     kept = frame.select(name for name in frame.columns if name not in (PAYOFF, LOGGER, PROPENSITY, *columns))
     whole = kept.with_columns(pl.Series(values).alias(name) for name, values in columns.items())
     if observed_until is not None:
@@ -95,6 +100,8 @@ def log_from_table(
     log = Log(whole, **settings)
     log.early_bounds, log.early_distances = bounds, distances
     log.modelled = tuple(name for name in log.candidates if model is not None and name in made.known)
+    if f"{MODEL}cut 0 gain:{log.candidates[0]}" in columns:
+        log.cuts = {name: cuts(most[name]) for name in log.modelled}
     if propensity_floor is not None and episode is None:
         log.weight_bounds = dict.fromkeys(policies or (), 1.0 / propensity_floor)
     return log
@@ -155,16 +162,34 @@ class _Made:
         return self.taken(self.known[name])
 
     def expected(
-        self, model: Any, payoffs: pl.Series, settings: Mapping[str, Any], names: list[str], episode: str | None
+        self,
+        model: Any,
+        columns: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        names: list[str],
+        episode: str | None,
+        drawn: Array | float | None,
+        most: Mapping[str, float],
     ) -> dict[str, Any]:
-        """What a model expects, as columns of the log."""
+        """What a model expects, as columns of the log; cut to floors where probabilities of the logger are known."""
         if self._action is None or episode is not None:
             raise ParameterError("a model expects payoffs of actions: it needs action=, and rows that are no steps")
         low, high = _checks.payoff_range(settings.get("payoff_range", (0.0, 1.0)), bounded=True)
-        y = (payoffs.cast(pl.Float64).fill_null(np.nan).to_numpy() - low) / (high - low)
+        y = (columns[PAYOFF].cast(pl.Float64).fill_null(np.nan).to_numpy() - low) / (high - low)
         y = np.where((y >= 0) & (y <= 1), y, np.nan)
         found = expected_payoffs(model, self.frame, self._native, self._context, len(self.actions), self._codes, y)
-        return model_columns(found, self._codes, self.known, names)
+        made = model_columns(found, self._codes, self.known, names)
+        if drawn is None or PROPENSITY not in columns or not all(name in self.known for name in names):
+            return made
+        own = np.exp(columns[PROPENSITY].to_numpy())
+        for name in names:
+            policy = self.known[name]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                weights = np.where(policy > 0, policy / drawn, 0.0)  # (n, A)
+                taken = policy[np.arange(len(own)), self._codes] / own
+            taken = np.where(np.isfinite(taken), taken, 0.0)  # of rows that are refused
+            made |= cut_columns(found[0], self._codes, policy, weights, taken, most[name], name)
+        return made
 
     def taken(self, distribution: Array) -> pl.Series:
         with np.errstate(divide="ignore"):
