@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,9 +20,13 @@ from benchmarks import logged_data  # noqa: E402
 def test_the_tutorial_shows_what_is_printed(tmp_path):
     page = (ROOT / "docs/tutorials/recommender-shop.md").read_text(encoding="utf-8")
     example = [sys.executable, "-W", "error", ROOT / "examples/recommender_shop.py"]
-    evaluate = next(line for line in page.splitlines() if line.startswith("randomist evaluate"))
+    written = page.replace(" \\\n", " ").splitlines()
+    evaluate = next(line for line in written if line.startswith("randomist evaluate"))
+    found = {"PYTHONPATH": os.pathsep.join([str(ROOT / "examples"), os.environ.get("PYTHONPATH", "")])}
     for command in (example, [Path(sys.executable).with_name("randomist"), *evaluate.split()[1:]]):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=600, env=os.environ | found
+        )
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() in page
     assert (tmp_path / "out" / "recommender-shop.png").stat().st_size > 0

@@ -25,6 +25,7 @@ from randomist.logs.source import ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, Source
 from randomist.logs.trouble import copies_of
 
 if TYPE_CHECKING:
+    from randomist.logs.best import Contenders
     from randomist.logs.report import Evaluation
     from randomist.logs.risk import Risk
 
@@ -150,8 +151,8 @@ class Log:
         payoff, action, propensity, logger, id
             Names of columns: what a row earned, what was done, with which probability, by whom, and its id.
         policies
-            Candidates by name. Each is a function of the context that returns probabilities (n, actions), a fitted
-            classifier, the name of a column of actions, columns of probabilities (a list in the order of `actions`, or
+            Candidates by name. Each is a function of the context that returns probabilities (n, actions), or of what
+            was done (n,), where actions are too many to list; a fitted classifier, the name of a column of actions, columns of probabilities (a list in the order of `actions`, or
             a mapping from actions to columns, or to numbers), an array of probabilities, a column `log_likelihood:...`,
             "uniform", or "logged": what acted, the status quo.
         logged_by
@@ -276,6 +277,15 @@ class Log:
         from randomist.logs.evaluation import evaluate
 
         return evaluate(self, **settings)
+
+    def best(self, **settings: Any) -> Contenders:
+        """The candidates that may be best, with what is known of each: a study of them is three lines away.
+
+        `settings` are those of `evaluate`; by default the leader is compared with each of the others.
+        """
+        from randomist.logs.best import Contenders
+
+        return Contenders.of(self.evaluate(**{"compare": "leader"} | settings))
 
     # What the rows say.
 

@@ -21,7 +21,7 @@ from randomist import _checks
 from randomist._types import Array
 from randomist.errors import BadRowsError, LogError, ParameterError
 from randomist.importance.intervals.plugin import FIRST
-from randomist.logs.candidates import codes, probabilities
+from randomist.logs.candidates import codes, is_function, likelihoods_taken, probabilities, selected
 from randomist.logs.frames import as_given, as_numbers, columns_of, read_frame
 from randomist.logs.models import cut_columns, cuts, expected_payoffs, model_columns
 from randomist.logs.problems import SHOWN, Problem
@@ -156,6 +156,11 @@ class _Made:
         """The log-probability of the action that was taken; a column of log-likelihoods as it is."""
         if isinstance(policy, str) and policy.startswith(PREFIX):
             return as_numbers(self.frame, *columns_of(self.frame, [policy]))
+        if is_function(policy):
+            policy = np.asarray(policy(selected(self._native, self._context)), dtype=np.float64)
+            if policy.ndim == 1 and len(policy) == self.frame.height:  # of what was done, not of all actions
+                with np.errstate(divide="ignore"):
+                    return pl.Series(np.log(likelihoods_taken(name, policy)))
         if _is_word(policy, UNIFORM, self.frame) and self._action is not None:
             policy = np.full(len(self.actions), 1.0 / len(self.actions))
         self.known[name] = self.distribution(name, policy)
