@@ -4,9 +4,9 @@ A shop shows three of its 20 items to each visitor. Visitors come in four segmen
 look at the first item, less often at the second and the third (position effect), and are half as likely to buy what
 they were shown the last time (novelty effect). Who buys something is a payoff of 1, who does not of 0.
 
-Two policies ran: the shop's bestseller list, and a nearly uniform one that explores. What the shop has is a table of its
-visits. Five candidates are evaluated from that alone, without showing a single item to anybody; only one of them ran.
-Because the shop is simulated, the truth is known and printed beside. Those that may be best are then run.
+Two policies ran: the shop's bestseller list, and a nearly uniform one that explores. What the shop has is a table of
+its visits. Five candidates are evaluated from that alone, without showing a single item to anybody; only one of them
+ran. Because the shop is simulated, the truth is known and printed beside. Those that may be best are then run.
 
     python examples/recommender_shop.py          # writes out/shop.parquet and out/recommender-shop.png
     python examples/recommender_shop.py --visits 400000

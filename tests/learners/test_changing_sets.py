@@ -336,10 +336,10 @@ def test_one_unlucky_payoff_does_not_outvote_a_prior(payoff_range):
     payoff. Against told samples of the same number and mean."""
     space = rd.Finite(rd.Dirac([0.0, 1.0]))
     learner = rd.Realist(space, prior=([0.41, 0.40], 3000), payoff_range=payoff_range, seed=0)
-    for decision, payoff in ((0, 0.0), (1, 1.0)):
+    for decision, paid in ((0, 0.0), (1, 1.0)):
         trial = rd.Trial(decision, decision, float(decision))
         learner.adopt(trial)
-        learner.tell(trial, payoff)
+        learner.tell(trial, paid)
     index = -learner.index(learner._unit_estimates(), learner._rng)
     if payoff_range == (0, 1):
         value, best = (3000 * 0.40 + 1) / 3001, (3000 * 0.41) / 3001

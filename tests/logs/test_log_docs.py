@@ -24,9 +24,8 @@ def test_the_tutorial_shows_what_is_printed(tmp_path):
     evaluate = next(line for line in written if line.startswith("randomist evaluate"))
     found = {"PYTHONPATH": os.pathsep.join([str(ROOT / "examples"), os.environ.get("PYTHONPATH", "")])}
     for command in (example, [Path(sys.executable).with_name("randomist"), *evaluate.split()[1:]]):
-        done = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, timeout=600, env=os.environ | found
-        )
+        where = {"cwd": tmp_path, "env": os.environ | found}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, **where)
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() in page
     assert (tmp_path / "out" / "recommender-shop.png").stat().st_size > 0

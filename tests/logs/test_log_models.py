@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]  # benchmarks are not installed
 
 from benchmarks.logs import models  # noqa: E402
-from randomist.logs.models import CUTS  # noqa: E402
+from randomist.logs.source import CUTS  # noqa: E402
 
 
 def test_doubly_robust_is_its_definition():

@@ -10,9 +10,8 @@ import polars as pl
 
 from randomist.errors import LogError, ParameterError
 from randomist.logs import source
-from randomist.logs.models import CUTS
 from randomist.logs.rows import LoggedRows
-from randomist.logs.source import ADAPTIVE, ID, LOGGER, MODEL, PAYOFF, PREFIX, PROPENSITY, UNUSUAL, Source
+from randomist.logs.source import ADAPTIVE, CUTS, ID, LOGGER, MODEL, PAYOFF, PREFIX, PROPENSITY, UNUSUAL, Source
 
 _FEW = 8  # policies
 

@@ -38,11 +38,12 @@ class Evidence:
     ) -> None:
         K = len(bounds)
         self._log, self._side, self._factor, self._engine = log, side, factor, engine
-        self._sure = bounds if factor == 1.0 else np.full(K, math.inf)
+        self._sure = bounds if factor == 1.0 and log.fitted is None else np.full(K, math.inf)
         self._clusters = Clusters(log, cluster) if cluster is not None else None
         self.count = len(log) if self._clusters is None else self._clusters.count
         self.size = 1.0 if self._clusters is None else self._clusters.largest
         self.same_mean = self._clusters is None and (log.weights == "own" or len(log.loggers) == 1)
+        self.same_mean = self.same_mean and log.fitted is None  # a classifier has seen the rows to come
         self._thresholds = thresholds
         self._heavy = [Heavy(self.count, FALSE_ALARM / K) for _ in range(K)]
         self._ends = self._begin()

@@ -14,7 +14,7 @@ import numpy as np
 from randomist._compiled import compiled
 from randomist._types import Array, Flags, Indices
 from randomist.importance.growth import grow
-from randomist.logs.models import CUTS
+from randomist.logs.source import CUTS
 
 TILE = 2**13  # rows that are summed at a time: what is needed of them stays in the processor's cache
 SLICES = 16  # of a log, in time

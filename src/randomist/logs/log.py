@@ -26,6 +26,7 @@ from randomist.logs.trouble import copies_of
 
 if TYPE_CHECKING:
     from randomist.logs.best import Contenders
+    from randomist.logs.propensities import Fitted
     from randomist.logs.report import Evaluation
     from randomist.logs.risk import Risk
 
@@ -96,6 +97,7 @@ class Log:
         self.weight_bounds: dict[str, float] = {}  # what no weight can exceed
         self.early_bounds: dict[str, float] = {}  # what none exceeds in rows that are not unusual: see logs.table
         self.early_distances: dict[tuple[str, str], float] = {}
+        self.fitted: Fitted | None = None  # how propensities were fitted, if they were not logged
         self.modelled: tuple[str, ...] = ()  # candidates that a model of payoffs helps
         self.cuts: dict[str, list[float]] = {}  # B of what the model adds to their gains and losses: see logs.models
         self._repeated: Indices = np.empty(0, np.int64)
@@ -135,6 +137,7 @@ class Log:
         context: Sequence[str] | None = None,
         actions: Sequence[Any] | None = None,
         propensity_floor: float | None = None,
+        propensity_model: Any = None,
         id: str | None = None,
         episode: str | None = None,
         model: Any = None,
@@ -152,9 +155,10 @@ class Log:
             Names of columns: what a row earned, what was done, with which probability, by whom, and its id.
         policies
             Candidates by name. Each is a function of the context that returns probabilities (n, actions), or of what
-            was done (n,), where actions are too many to list; a fitted classifier, the name of a column of actions, columns of probabilities (a list in the order of `actions`, or
-            a mapping from actions to columns, or to numbers), an array of probabilities, a column `log_likelihood:...`,
-            "uniform", or "logged": what acted, the status quo.
+            was done (n,), where actions are too many to list; a fitted classifier, the name of a column of actions,
+            columns of probabilities (a list in the order of `actions`, or a mapping from actions to columns, or to
+            numbers), an array of probabilities, a column `log_likelihood:...`, "uniform", or "logged": what acted, the
+            status quo.
         logged_by
             The policy that acted, in the same ways, where it is known for all actions: its propensities follow, and
             bounds on weights and on distances between candidates.
@@ -164,6 +168,9 @@ class Log:
             All actions, in the order of probabilities; by default the sorted distinct ones of the log.
         propensity_floor
             A probability that the logger gave every action at least, always.
+        propensity_model
+            Where no propensities were logged: "default" (logistic regression on the context) or any scikit-learn
+            classifier. Intervals then hold if it is right to within `propensity_factor` in every row, 1.2 by default.
         episode
             A column of episodes, if rows are steps: payoffs and log-likelihoods are added up.
         model
@@ -180,7 +187,7 @@ class Log:
         asked: dict[str, Any] = {"action": action, "propensity": propensity, "logger": logger, "id": id}
         asked |= {"logged_by": logged_by, "context": context, "actions": actions, "episode": episode}
         asked |= {"propensity_floor": propensity_floor, "policies": policies, "model": model, "settings": settings}
-        asked |= {"time": time, "observed_until": observed_until}
+        asked |= {"time": time, "observed_until": observed_until, "propensity_model": propensity_model}
         return log_from_table(source_, payoff=payoff, **asked)
 
     @classmethod
@@ -259,6 +266,7 @@ class Log:
         rows = self._columns.query.filter(pl.col(name).eq_missing(pl.lit(value)))
         part = Log(rows, **self._settings, chunk_rows=self.chunk_rows)
         part.modelled, part.weight_bounds = self.modelled, self.weight_bounds  # early ones are those of other rows
+        part.fitted = self.fitted
         part.cuts = self.cuts if not self.early_bounds else {}
         return part
 

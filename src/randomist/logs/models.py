@@ -32,10 +32,9 @@ from randomist._types import Array, Indices
 from randomist.errors import LogError, ParameterError
 from randomist.importance.intervals.plugin import FIRST
 from randomist.logs.problems import SHOWN
-from randomist.logs.source import MODEL
+from randomist.logs.source import CUTS, MODEL
 
 FOLDS = 5
-CUTS = 4  # B is a half, a quarter, ... of what no weight exceeds
 _WIDE = 400  # columns of the design, above which contexts and actions are not multiplied
 
 Expected = Callable[[Indices, Indices], Array]  # (rows to fit, rows to predict) -> (predicted, A)
@@ -77,7 +76,7 @@ def _fitting(
         raise ParameterError(
             f"model must be 'default', a regressor with fit and predict, or a function, got {type(model).__name__}"
         )
-    inputs = _numeric(frame, context)
+    inputs = numeric(frame, context)
     multiplied = (inputs.shape[1] + 1) * actions <= _WIDE
 
     def design(rows: Indices, action: Indices) -> Array:
@@ -98,7 +97,7 @@ def _fitting(
     return fit
 
 
-def _numeric(frame: pl.DataFrame, context: Sequence[str] | None) -> Array:
+def numeric(frame: pl.DataFrame, context: Sequence[str] | None) -> Array:
     """Contexts as standardised numbers; text becomes a column per value.  (n, d)"""
     if not context:
         raise ParameterError("a model needs to know its inputs: name them with context=[...]")

@@ -19,6 +19,7 @@ PREFIX = "log_likelihood:"
 SLICE_ROWS = 2**18
 _AHEAD = "POLARS_ROW_GROUP_PREFETCH_SIZE"
 PAYOFF, LOGGER, PROPENSITY, ID, ADAPTIVE = "payoff", "logger", "log_propensity", "id", "adaptive"
+CUTS = 4  # floors that models are cut to: a half, a quarter, ... of what no weight exceeds
 UNUSUAL, MODEL = "unusual row", "model expects "  # by `Log.from_table`; spaces keep them apart from others
 
 

@@ -25,6 +25,7 @@ from randomist.logs.candidates import codes, is_function, likelihoods_taken, pro
 from randomist.logs.frames import as_given, as_numbers, columns_of, read_frame
 from randomist.logs.models import cut_columns, cuts, expected_payoffs, model_columns
 from randomist.logs.problems import SHOWN, Problem
+from randomist.logs.propensities import Fitted, fitted_propensities
 from randomist.logs.source import ID, LOGGER, MODEL, PAYOFF, PREFIX, PROPENSITY, UNUSUAL
 
 if TYPE_CHECKING:
@@ -52,11 +53,18 @@ def log_from_table(
     model: Any,
     time: str | None,
     observed_until: Any,
+    propensity_model: Any,
     settings: Mapping[str, Any],
 ) -> Log:
     """See `Log.from_table`."""
     from randomist.logs.log import Log
 
+    known = (propensity, logger, logged_by, propensity_floor)
+    if propensity_model is not None and any(given is not None for given in known):
+        raise ParameterError(
+            "propensity_model is for tables without propensities: it does not go with propensity, logger, logged_by or "
+            "propensity_floor"
+        )
     frame = read_frame(source)
     native = as_given(source, frame)
     columns_of(frame, [name for name in (payoff, action, propensity, logger, id, episode, time) if name is not None])
@@ -73,6 +81,9 @@ def log_from_table(
         columns[PROPENSITY] = made.taken(drawn)
         if episode is None:
             bounds, distances, columns[UNUSUAL] = _bounds(made, drawn)
+    fitted = None
+    if propensity_model is not None:
+        columns[PROPENSITY], fitted = made.fitted(propensity_model)
     if propensity is not None:
         columns[PROPENSITY] = _log_propensity(frame, propensity, settings)
     for name in [name for name, policy in (policies or {}).items() if _is_word(policy, LOGGED, frame)]:
@@ -98,7 +109,7 @@ def log_from_table(
     if episode is not None:
         whole = _by_episode(whole, episode)
     log = Log(whole, **settings)
-    log.early_bounds, log.early_distances = bounds, distances
+    log.early_bounds, log.early_distances, log.fitted = bounds, distances, fitted
     log.modelled = tuple(name for name in log.candidates if model is not None and name in made.known)
     if f"{MODEL}cut 0 gain:{log.candidates[0]}" in columns:
         log.cuts = {name: cuts(most[name]) for name in log.modelled}
@@ -195,6 +206,13 @@ class _Made:
             taken = np.where(np.isfinite(taken), taken, 0.0)  # of rows that are refused
             made |= cut_columns(found[0], self._codes, policy, weights, taken, most[name], name)
         return made
+
+    def fitted(self, model: Any) -> tuple[pl.Series, Fitted]:
+        """Log-propensities of what was done, by a classifier."""
+        if self._action is None:
+            raise ParameterError("propensities are those of actions: name the column of actions, action=")
+        found, how = fitted_propensities(model, self.frame, self._context, self._codes, len(self.actions))
+        return self.taken(found), how
 
     def taken(self, distribution: Array) -> pl.Series:
         with np.errstate(divide="ignore"):
