@@ -168,10 +168,11 @@ class _Made:
         if isinstance(policy, str) and policy.startswith(PREFIX):
             return as_numbers(self.frame, *columns_of(self.frame, [policy]))
         if is_function(policy):
-            policy = np.asarray(policy(selected(self._native, self._context)), dtype=np.float64)
-            if policy.ndim == 1 and len(policy) == self.frame.height:  # of what was done, not of all actions
+            found = np.asarray(policy(selected(self._native, self._context)), dtype=np.float64)
+            if found.shape == (self.frame.height,):  # of what was done, not of all actions
                 with np.errstate(divide="ignore"):
-                    return pl.Series(np.log(likelihoods_taken(name, policy)))
+                    return pl.Series(np.log(likelihoods_taken(name, found)))
+            policy = found if found.ndim == 2 else np.atleast_2d(found)
         if _is_word(policy, UNIFORM, self.frame) and self._action is not None:
             policy = np.full(len(self.actions), 1.0 / len(self.actions))
         self.known[name] = self.distribution(name, policy)
