@@ -3,10 +3,12 @@
     python -m benchmarks.logged_data                    # 10⁷ rows, ten candidates, three loggers
     python -m benchmarks.logged_data --rows 1000000
 
+    python -m benchmarks.logged_data --repeat 10        # a folder of ten such files, too: the cost of a row stays
+
 The file is written part by part into a temporary folder (about 80 bytes a row). Each side then runs in a process of its
-own, whose peak memory is what the operating system says: polars summing every column, and `randomist evaluate --json`.
-The evaluation reads the file several times: for the names of the loggers, for repeated ids, to check the rows, for the
-sums, and to compare the leader with whoever is left.
+own, whose peak memory and processor time are what the operating system says: polars summing every column, and
+`randomist evaluate --json`, with two threads and with one (of ours and of polars). The evaluation reads the file twice:
+to check the rows, and for the sums. Where other work is going on, compare processor times.
 """
 
 from __future__ import annotations
@@ -54,10 +56,21 @@ def write(path: Path, rows: int) -> None:
         part.unlink()
 
 
-def measure(command: list[str]) -> tuple[float, float, str]:
-    """Seconds, peak memory in MiB, and what it printed, of a process of its own."""
+@dataclass(frozen=True)
+class Cost:
+    """Of a process: seconds, processor time in seconds, peak memory in MiB, and what it printed."""
+
+    seconds: float
+    processor: float
+    memory: float
+    printed: str
+
+
+def measure(command: list[str], threads: int = 2) -> Cost:
+    """Of a process of its own, with so many threads of polars."""
     begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    environment = os.environ | {"POLARS_MAX_THREADS": str(threads)}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     with process.stdout:
         printed = process.stdout.read()
@@ -65,57 +78,67 @@ def measure(command: list[str]) -> tuple[float, float, str]:
     if status:
         raise SystemExit(f"error: {' '.join(command)} failed")
     process.returncode = 0
-    return time.perf_counter() - begin, usage.ru_maxrss / 1024, printed
+    return Cost(time.perf_counter() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, printed)
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Seconds and MiB of both sides on one file."""
-
-    file_size: float
-    scan: float
-    scan_memory: float
-    seconds: float
-    memory: float
-    startup: float
-    verdict: str
+def evaluation(path: Path, jobs: int) -> Cost:
+    randomist = str(Path(sys.executable).with_name("randomist"))
+    return measure([randomist, "evaluate", str(path), "--json", "--jobs", str(jobs)], jobs)
 
 
-def compare(folder: Path, rows: int) -> Comparison:
+def compare(folder: Path, rows: int) -> dict[str, Cost]:
     """Write a log and evaluate it, beside polars."""
-    randomist, path, small = (
-        str(Path(sys.executable).with_name("randomist")),
-        folder / "log.parquet",
-        folder / "small.parquet",
-    )
+    path, small = folder / "log.parquet", folder / "small.parquet"
     writer = multiprocessing.get_context("spawn").Process(target=write, args=(path, rows))
     writer.start()  # apart, because what this process holds counts as a child's peak
     writer.join()
     pl.scan_parquet(path).head(1000).sink_parquet(small)
-    measure([randomist, "evaluate", str(small), "--json"])  # compiles
-    startup, _, _ = measure([randomist, "evaluate", str(small), "--json"])
-    scan, scan_memory, _ = measure([sys.executable, "-c", SCAN, str(path)])
-    seconds, memory, printed = measure([randomist, "evaluate", str(path), "--json"])
-    size = path.stat().st_size / 2**20
-    return Comparison(size, scan, scan_memory, seconds, memory, startup, json.loads(printed)["verdict"])
+    evaluation(small, 2)  # compiles
+    return {
+        "start-up": evaluation(small, 2),
+        "polars, sum of every column": measure([sys.executable, "-c", SCAN, str(path)]),
+        "randomist, two threads": evaluation(path, 2),
+        "randomist, one thread": evaluation(path, 1),
+    }
+
+
+def show(name: str, cost: Cost, rows: int) -> None:
+    speed = f"{rows / cost.seconds / 1e6:5.2f} M rows/s"
+    print(
+        f"{name + ':':29} {cost.seconds:6.2f} s ({cost.processor:6.2f} of processors), {speed}, {cost.memory:,.0f} MiB"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    rows = parser.parse_args(sys.argv[1:] if __name__ == "__main__" else []).rows
-    with tempfile.TemporaryDirectory() as folder:
-        c = compare(Path(folder), rows)
-    print(f"{rows:,} rows, {CANDIDATES} candidates, {LOGGERS} loggers: a file of {c.file_size:,.0f} MiB")
-    for name, seconds, memory in (
-        ("polars, sum of every column", c.scan, c.scan_memory),
-        ("randomist evaluate", c.seconds, c.memory),
-    ):
-        print(f"{name + ':':29} {seconds:6.2f} s, {rows / seconds / 1e6:5.2f} M rows/s, peak {memory:,.0f} MiB")
-    print(
-        f"ratio {c.seconds / c.scan:.1f}, start-up of {c.startup:.2f} s included; peak {c.memory:,.0f} MiB (bar 1024)"
-    )
-    print(c.verdict)
+    parser.add_argument("--repeat", type=int, default=1)
+    options = parser.parse_args(sys.argv[1:] if __name__ == "__main__" else [])
+    rows = options.rows
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        costs = compare(folder, rows)
+        size = (folder / "log.parquet").stat().st_size / 2**20
+        print(f"{rows:,} rows, {CANDIDATES} candidates, {LOGGERS} loggers: a file of {size:,.0f} MiB")
+        for words, cost in costs.items():
+            show(words, cost, 1000 if words == "start-up" else rows)
+        start, scan, two, one = costs.values()
+        print(
+            f"{two.seconds / scan.seconds:.1f} times polars ({two.processor / scan.processor:.1f} of processors), "
+            f"start-up included; two threads {one.seconds / two.seconds:.2f} times as fast as one"
+        )
+        if options.repeat > 1:
+            many = folder / "many"
+            many.mkdir()
+            for part in range(options.repeat):
+                pl.scan_parquet(folder / "log.parquet").with_columns(pl.col("id") + part * rows).sink_parquet(
+                    many / f"{part:03d}.parquet"
+                )
+            cost = evaluation(many, 2)
+            show(f"randomist, {options.repeat} such files", cost, options.repeat * rows)
+            each = (cost.processor - start.processor) / options.repeat / (two.processor - start.processor)
+            print(f"the cost of a row is {each:.2f} times that of one file")
+        print(json.loads(two.printed)["verdict"])
 
 
 if __name__ == "__main__":

@@ -4,18 +4,18 @@ A shop shows three of its 20 items to each visitor. Visitors come in four segmen
 look at the first item, less often at the second and the third (position effect), and are half as likely to buy what
 they were shown the last time (novelty effect). Who buys something is a payoff of 1, who does not of 0.
 
-Two policies ran: the shop's bestseller list, and a nearly uniform one that explores. Five candidates are evaluated from
-that log alone, without showing a single item to anybody; only one of them ran. Because the shop is simulated, the truth
-is known and printed beside.
+Two policies ran: the shop's bestseller list, and a nearly uniform one that explores. What the shop has is a table of
+its visits. Five candidates are evaluated from that alone, without showing a single item to anybody; only one of them
+ran. Because the shop is simulated, the truth is known and printed beside. Those that may be best are then run.
 
     python examples/recommender_shop.py          # writes out/shop.parquet and out/recommender-shop.png
     python examples/recommender_shop.py --visits 400000
-    randomist evaluate out/shop.parquet --candidate bestsellers --candidate personal --figure out/two.png
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,28 +91,35 @@ def log_likelihood(scores: np.ndarray, shown: np.ndarray) -> np.ndarray:
 
 CANDIDATES = ("bestsellers", "personal", "fresh", "personal-fresh", "margins")
 LOGGERS = {"bestsellers": 0.4, "exploring": 0.6}
+SHOP = Shop(seed=3)
 
 
-def logged(shop: Shop, count: int, seed: int) -> pl.DataFrame:
-    """What the shop kept of its visits."""
+def visits_table(shop: Shop, count: int, seed: int) -> pl.DataFrame:
+    """What the shop kept of its visits: who came, what was shown by whom, and whether something was bought."""
     rng = np.random.default_rng(seed)
     visits = shop.visits(count, rng)
     acted = rng.choice(list(LOGGERS), size=count, p=list(LOGGERS.values()))
-    scores = {policy: shop.scores(policy, visits) for policy in (*CANDIDATES, "exploring")}
+    scores = {policy: shop.scores(policy, visits) for policy in LOGGERS}
     shown = choose(np.where((acted == "exploring")[:, None], scores["exploring"], scores["bestsellers"]), rng)
-    return pl.DataFrame(
-        {
-            "id": np.arange(count),
-            "payoff": shop.payoffs(visits, shown, rng),
-            "logger": acted,
-            "log_propensity": np.where(
-                acted == "exploring",
-                log_likelihood(scores["exploring"], shown),
-                log_likelihood(scores["bestsellers"], shown),
-            ),
-        }
-        | {f"log_likelihood:{policy}": log_likelihood(scores[policy], shown) for policy in scores}
-    )
+    seen = np.nonzero(visits.seen)[1].reshape(count, SHOWN)  # three each
+    columns = {"visit": np.arange(count), "segment": visits.segment, "shown_by": acted}
+    columns |= {f"seen{j}": seen[:, j] for j in range(SHOWN)} | {f"item{j}": shown[:, j] for j in range(SHOWN)}
+    return pl.DataFrame(columns | {"bought": shop.payoffs(visits, shown, rng)})
+
+
+def policy(name: str) -> Callable[[pl.DataFrame], np.ndarray]:
+    """A recommender as a function of the table: with which probability it would have shown just these items.  (n,)"""
+
+    def probability(frame: pl.DataFrame) -> np.ndarray:
+        seen = np.zeros((frame.height, ITEMS), bool)
+        np.put_along_axis(seen, frame.select(f"seen{j}" for j in range(SHOWN)).to_numpy(), True, axis=1)
+        scores = SHOP.scores(name, Visits(frame["segment"].to_numpy(), seen))
+        return np.exp(log_likelihood(scores, frame.select(f"item{j}" for j in range(SHOWN)).to_numpy()))
+
+    return probability
+
+
+bestsellers, exploring, personal = policy("bestsellers"), policy("exploring"), policy("personal")
 
 
 def truths(shop: Shop, seed: int) -> dict[str, float]:
@@ -125,24 +132,48 @@ def truths(shop: Shop, seed: int) -> dict[str, float]:
     return found
 
 
+def try_out(log: rd.Log, visits: int, seed: int) -> None:
+    """Run those that may be best, beginning with what the log knows."""
+    best = log.best()
+    learner = rd.Realist(best.space(), prior=best.prior, seed=seed)
+    study = rd.create_study("shop", learner, storage="memory://shop")
+
+    rng = np.random.default_rng(seed)
+    for _ in range(visits):
+        trial = study.ask()
+        visit = SHOP.visits(1, rng)
+        shown = choose(SHOP.scores(best.names[trial.decision], visit), rng)
+        study.tell(trial, float(SHOP.payoffs(visit, shown, rng)[0]))
+    shares = ", ".join(f"{name} {plays}" for name, plays in zip(best.names, study.estimates().plays, strict=True))
+    print(f"{visits:,} visits later ({shares}): {best.names[study.recommend()]}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Choose among five recommenders from a simulated log.")
     parser.add_argument("--visits", type=int, default=40_000, help="rows of the log")
-    shop, visits = Shop(seed=3), parser.parse_args().visits
+    visits = parser.parse_args().visits
     FOLDER.mkdir(exist_ok=True)
-    logged(shop, visits, seed=0).write_parquet(FOLDER / "shop.parquet")
+    visits_table(SHOP, visits, seed=0).write_parquet(FOLDER / "shop.parquet")
 
-    log = rd.Log(FOLDER / "shop.parquet", candidates=CANDIDATES)
-    found, truth = log.evaluate(compare="leader"), truths(shop, seed=1)
+    log = rd.Log.from_table(
+        FOLDER / "shop.parquet",
+        payoff="bought",
+        logger="shown_by",
+        id="visit",
+        policies={name: policy(name) for name in (*CANDIDATES, "exploring")},
+        candidates=CANDIDATES,
+    )
+    found, truth = log.evaluate(compare="leader"), truths(SHOP, seed=1)
     print(f"{len(log):,} visits, shown by {' and '.join(f'{name} ({rows:,})' for name, rows in log.loggers.items())}")
-    print("candidate       estimate  95% interval      eff. samples  truth")
+    print("candidate       estimate  95% interval      effective rows  truth")
     for k, name in enumerate(log.candidates):
         interval, effective = f"{found.low[k]:.4f} to {found.high[k]:.4f}", found.effective_samples[k]
-        print(f"{name:14} {found.self_normalised[k]:9.4f}  {interval}  {effective:12,.0f}  {truth[name]:.4f}")
+        print(f"{name:14} {found.self_normalised[k]:9.4f}  {interval}  {effective:14,.0f}  {truth[name]:.4f}")
     print(found.verdict())
 
     draw(found, FOLDER / "recommender-shop.png", truth)
     print(f"figure: {FOLDER / 'recommender-shop.png'}")
+    try_out(log, 1_000, seed=0)
 
 
 if __name__ == "__main__":

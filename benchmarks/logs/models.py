@@ -1,13 +1,16 @@
 """Do models of payoffs narrow intervals where they are right, and do no harm where they are wrong?
 
-    python -m benchmarks.logs.models                    # 200 logs of 10,000 rows; about 10 CPU minutes
+    python -m benchmarks.logs.models                    # 200 logs of 10,000 rows of each problem; about 20 CPU minutes
     python -m benchmarks.logs.models --logs 20
 
-Contexts of three numbers, four actions, payoffs around a linear function of the context for each action. "constant" is
-the interval with constant stakes and the exact bound, as it was in version 0.1.0, but for its prior; the others let
-stakes follow the rows: without a model, with the true function, with ridge regression fitted on earlier rows, with
-noise for a model, and with one that expects the opposite. "explained" is the share of the payoffs' variance that the
-true function explains. "robust" is how often the asymptotic interval of the doubly robust estimate covered.
+Contexts of three numbers, four actions, payoffs around a linear function of the context for each action, which explains
+80% of their variance. With "modest" weights the candidate does what pays, and the logger nearly so: what is left of the
+payoffs' variance when their mean is subtracted is mostly noise. With "large" weights the candidate does what the logger
+rarely does, whatever it pays. "constant" is the interval with constant stakes and the exact bound, as it was in version
+0.1.0, but for its prior; the others let stakes follow the rows: without a model, with the true function, with ridge
+regression fitted on earlier rows, with noise for a model, and with one that expects the opposite. "explained" is the
+share of the payoffs' variance that the true function explains. "robust" is how often the asymptotic interval of the
+doubly robust estimate covered.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,14 +28,36 @@ from randomist._types import Array
 from randomist.logs.tally import Ends
 from randomist.logs.units import of_rows
 
-SLOPES = np.array([[0.3, -0.2, 0.1], [0.0, 0.4, -0.3], [-0.3, 0.1, 0.2], [0.2, 0.2, 0.2]])
-NOISE = 0.2
 CONTEXT = ["x0", "x1", "x2"]
 
 
-def value(x: Array) -> Array:
-    """What every action is worth.  (n, A)"""
-    return np.clip(0.5 + x @ SLOPES.T, 0.2, 0.8)
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What actions are worth and who takes them, by slopes (A, 3)."""
+
+    slopes: Array
+    noise: float
+    logged: Array
+    tried: Array
+    floor: float  # of the logger's probabilities, times 4
+
+    def value(self, x: Array) -> Array:
+        """What every action is worth.  (n, A)"""
+        return np.clip(0.5 + x @ self.slopes.T, 0.2, 0.8)
+
+    def logger(self, x: Array) -> Array:
+        return (1.0 - self.floor) * softmax(x @ self.logged.T) + self.floor / 4
+
+    def candidate(self, x: Array) -> Array:
+        return softmax(x @ self.tried.T)
+
+
+_SLOPES = np.array([[0.3, -0.2, 0.1], [0.0, 0.4, -0.3], [-0.3, 0.1, 0.2], [0.2, 0.2, 0.2]])
+_WAYS = np.array([[0.8, -0.3, 0.9], [-0.9, 0.7, 0.2], [0.1, 0.8, -1.0], [0.3, -1.0, -0.2]])
+_STEEP = np.array([[0.1, 0.22, 0.0], [-0.2, 0.0, 0.1], [0.15, -0.15, 0.05], [0.0, 0.1, -0.2]])
+MODEST = Problem(_SLOPES, 0.17, 0.5 * _SLOPES[::-1], 3.0 * _SLOPES, 0.3)
+LARGE = Problem(_STEEP, 0.1126, _WAYS, -4.0 * _WAYS, 0.4)
+PROBLEMS = {"modest": MODEST, "large": LARGE}
 
 
 def softmax(scores: Array) -> Array:
@@ -39,32 +65,23 @@ def softmax(scores: Array) -> Array:
     return weight / weight.sum(axis=1, keepdims=True)
 
 
-def logger(x: Array) -> Array:
-    return 0.7 * softmax(0.5 * x @ SLOPES[::-1].T) + 0.3 / 4
-
-
-def candidate(x: Array) -> Array:
-    return softmax(3.0 * x @ SLOPES.T)
-
-
-def draw(rows: int, rng: np.random.Generator) -> dict[str, Array]:
+def draw(rows: int, rng: np.random.Generator, problem: Problem = MODEST) -> dict[str, Array]:
     x = rng.uniform(-1.0, 1.0, size=(rows, 3))
-    action = (logger(x).cumsum(axis=1) < rng.random((rows, 1))).sum(axis=1)
-    y = value(x)[np.arange(rows), action] + NOISE * rng.uniform(-1.0, 1.0, rows)
+    action = (problem.logger(x).cumsum(axis=1) < rng.random((rows, 1))).sum(axis=1)
+    y = problem.value(x)[np.arange(rows), action] + problem.noise * rng.uniform(-1.0, 1.0, rows)
     return dict(zip(CONTEXT, x.T, strict=True)) | {"action": action, "payoff": y}
 
 
-def truth(seed: int = 99) -> float:
+def truth(problem: Problem = MODEST, seed: int = 99) -> float:
     """By a million contexts: known to 0.0002."""
     x = np.random.default_rng(seed).uniform(-1.0, 1.0, size=(1_000_000, 3))
-    return float((candidate(x) * value(x)).sum(axis=1).mean())
+    return float((problem.candidate(x) * problem.value(x)).sum(axis=1).mean())
 
 
-def log_of(table: dict[str, Array], model: Any) -> rd.Log:
+def log_of(table: dict[str, Array], model: Any, problem: Problem = MODEST) -> rd.Log:
     x = np.column_stack([table[name] for name in CONTEXT])
-    return rd.Log.from_table(
-        table, action="action", context=CONTEXT, policies={"new": candidate(x)}, logged_by=logger(x), model=model
-    )
+    known = {"policies": {"new": problem.candidate(x)}, "logged_by": problem.logger(x)}
+    return rd.Log.from_table(table, action="action", context=CONTEXT, model=model, **known)
 
 
 def constant_width(log: rd.Log, level: float) -> float:
@@ -76,27 +93,29 @@ def constant_width(log: rd.Log, level: float) -> float:
     return ends.high() - ends.low()
 
 
-def models(rng: np.random.Generator) -> dict[str, Any]:
+def models(rng: np.random.Generator, problem: Problem = MODEST) -> dict[str, Any]:
     def known(function: Callable[[Array], Array]) -> Callable[[Any], Array]:
         return lambda frame: function(np.column_stack([np.asarray(frame[name]) for name in CONTEXT]))
 
     return {
         "no model": None,
-        "true function": known(value),
+        "true function": known(problem.value),
         "ridge": "default",
         "noise": known(lambda x: rng.random((len(x), 4))),
-        "opposite": known(lambda x: 1.0 - value(x)),
+        "opposite": known(lambda x: 1.0 - problem.value(x)),
     }
 
 
-def simulate(logs: int, rows: int, seed: int, level: float = 0.95) -> dict[str, tuple[float, float, float]]:
+def simulate(
+    logs: int, rows: int, seed: int, level: float = 0.95, problem: Problem = MODEST
+) -> dict[str, tuple[float, float, float]]:
     """Coverage, mean width, and coverage of the doubly robust interval, by model."""
-    right, found = truth(), {}
+    right, found = truth(problem), {}
     for child in np.random.SeedSequence(seed).spawn(logs):
         rng = np.random.default_rng(child)
-        table = draw(rows, rng)
-        for name, model in models(rng).items():
-            log = log_of(table, model)
+        table = draw(rows, rng, problem)
+        for name, model in models(rng, problem).items():
+            log = log_of(table, model, problem)
             evaluation = log.evaluate(level=level)
             covered = float(evaluation.low[0] <= right <= evaluation.high[0])
             robust = np.nan
@@ -108,10 +127,10 @@ def simulate(logs: int, rows: int, seed: int, level: float = 0.95) -> dict[str, 
     return {name: tuple(np.mean(values, axis=0)) for name, values in found.items()}
 
 
-def explained(rows: int = 100_000) -> float:
-    table = draw(rows, np.random.default_rng(0))
+def explained(problem: Problem, rows: int = 100_000) -> float:
+    table = draw(rows, np.random.default_rng(0), problem)
     x = np.column_stack([table[name] for name in CONTEXT])
-    rest = table["payoff"] - value(x)[np.arange(rows), table["action"]]
+    rest = table["payoff"] - problem.value(x)[np.arange(rows), table["action"]]
     return float(1.0 - rest.var() / table["payoff"].var())
 
 
@@ -120,11 +139,14 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=200)
     parser.add_argument("--rows", type=int, default=10_000)
     options = parser.parse_args(sys.argv[1:] if __name__ == "__main__" else [])
-    found = simulate(options.logs, options.rows, seed=0)
-    print(f"{options.logs} logs of {options.rows:,} rows; the true function explains {explained():.0%}")
-    print(f"{'model':14} {'covered':>7} {'width':>7} {'of constant':>11} {'robust':>7}")
-    for name, (covered, width, robust) in found.items():
-        print(f"{name:14} {covered:7.3f} {width:7.4f} {width / found['constant'][1]:11.2f} {robust:7.3f}")
+    for name, problem in PROBLEMS.items():
+        found = simulate(options.logs, options.rows, seed=0, problem=problem)
+        print(f"{name} weights: {options.logs} logs of {options.rows:,} rows; the true function explains", end=" ")
+        print(f"{explained(problem):.0%}")
+        print(f"{'model':14} {'covered':>7} {'width':>7} {'of none':>7} {'of constant':>11} {'robust':>7}")
+        for model, (covered, width, robust) in found.items():
+            shares = f"{width / found['no model'][1]:7.2f} {width / found['constant'][1]:11.2f}"
+            print(f"{model:14} {covered:7.3f} {width:7.4f} {shares} {robust:7.3f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -149,9 +149,11 @@ def test_logs_that_do_not_fit_are_refused_and_change_nothing():
         learner.absorb(log_of((5, 5, 5), other=5, candidates=NAMES))
     with pytest.raises(rd.RandomistError, match="3 decisions"):
         learner.absorb(rd.Log.from_arrays([0.5], {"a": [0.0]}, loggers=["a"]))
-    unknown = rd.Log.from_arrays([0.5], {name: [0.0] for name in NAMES}, log_propensities=[-0.5])
-    with pytest.raises(rd.RandomistError, match="which policy drew each row"):
-        learner.absorb(unknown)
+    with pytest.raises(rd.RandomistError, match="3 decisions"):
+        learner.absorb(rd.Log.from_arrays([0.5], {"a": [0.0]}, log_propensities=[-0.5]))
+    high = rd.Log.from_arrays([7.0], {name: [-0.5] for name in NAMES}, log_propensities=[-0.5], payoff_range=(0, 9))
+    with pytest.raises(rd.RandomistError, match=r"7\.0\.\.7\.0, outside payoff_range \(0\.0, 1\.0\)"):
+        learner.absorb(high)
     wide = rd.Log.from_arrays([0.5, 7.0], {name: [0.0, 0.0] for name in NAMES}, loggers=["a", "b"], payoff_range=(0, 9))
     with pytest.raises(rd.errors.PayoffOutOfRangeError, match=r"7\.0"):
         learner.absorb(wide)
@@ -164,6 +166,55 @@ def test_logs_that_do_not_fit_are_refused_and_change_nothing():
     clipping = rd.Optimist(rd.Finite.likelihoods(3), out_of_range="clip")
     clipping.absorb(wide)
     assert clipping.clipped == 1
+
+
+def propensities(rows, seed=0):
+    """Three policies over four actions, logged by a fourth that is known by its propensities only."""
+    rng = np.random.default_rng(seed)
+    policies = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.2, 0.3, 0.4], [0.0, 0.0, 0.5, 0.5]])
+    logger = np.array([0.4, 0.3, 0.2, 0.1])
+    action = rng.choice(4, size=rows, p=logger)
+    payoffs = (rng.random(rows) < np.array([0.2, 0.4, 0.5, 0.9])[action]).astype(float)
+    with np.errstate(divide="ignore"):
+        columns = dict(zip(NAMES, np.log(policies[:, action]), strict=True))
+    log = rd.Log.from_arrays(payoffs, columns, log_propensities=np.log(logger[action]))
+    return log, policies[:, action] / logger[action], payoffs
+
+
+def test_a_log_of_propensities_counts_as_its_effective_rows():
+    """Before and between tells, twice, beside a prior: against the definition, and to the bit after loading."""
+    (log, weight, payoffs), (more, other, paid) = propensities(500, 1), propensities(300, 2)
+    for given in (None, ([0.5, 0.2, 0.1], [3, 0, 5])):
+        learner = rd.Realist(rd.Finite(FAMILY), seed=0, prior=given)
+        alone = rd.Realist(rd.Finite(FAMILY), seed=0)
+        learner.absorb(log)
+        for payoff in (0.25, 0.75, 0.5):
+            trial = learner.ask()
+            learner.tell(trial, payoff)
+            alone.adopt(trial)
+            alone.tell(trial, payoff)
+        learner.absorb(more)
+        worth = [w.sum(axis=1) ** 2 / (w**2).sum(axis=1) for w in (weight, other)]
+        values = [(w * y).sum(axis=1) / w.sum(axis=1) for w, y in ((weight, payoffs), (other, paid))]
+        told = alone.estimates()
+        parts = [(told.effective_samples, told.value), *zip(worth, values, strict=True)]
+        parts += [] if given is None else [(np.array(given[1]), np.array(given[0]))]
+        plays = sum(n for n, _ in parts)
+        found = learner.estimates()
+        np.testing.assert_allclose(found.effective_samples, plays, rtol=1e-9)
+        np.testing.assert_allclose(found.value, sum(n * v for n, v in parts) / plays, rtol=1e-9)
+        assert learner.told == 3
+        resumed = rd.load(learner.state())
+        assert_same_bits(resumed.estimates()._asdict(), found._asdict())
+        assert resumed.ask() == learner.ask()
+
+
+def test_a_running_range_learns_from_a_log_of_propensities():
+    learner = rd.Optimist(rd.Finite(FAMILY), seed=0, payoff_range="running")
+    learner.tell(learner.ask(), 40.0)
+    learner.absorb(propensities(200)[0])
+    assert (learner.estimates().value <= 40.0).all()
+    assert rd.load(learner.state()).estimates().value.tolist() == learner.estimates().value.tolist()
 
 
 def test_bad_rows_that_are_skipped_stay_out():

@@ -330,6 +330,25 @@ def test_a_good_prior_needs_no_opening_and_a_wrong_one_is_outvoted():
     assert plays[2] > 2000
 
 
+@pytest.mark.parametrize("payoff_range", [(0, 1), (-math.inf, math.inf), "running"])
+def test_one_unlucky_payoff_does_not_outvote_a_prior(payoff_range):
+    """Realist weighs what the payoffs say by effective samples: a prior of 3,000 plays must not lend its weight to one
+    payoff. Against told samples of the same number and mean."""
+    space = rd.Finite(rd.Dirac([0.0, 1.0]))
+    learner = rd.Realist(space, prior=([0.41, 0.40], 3000), payoff_range=payoff_range, seed=0)
+    for decision, paid in ((0, 0.0), (1, 1.0)):
+        trial = rd.Trial(decision, decision, float(decision))
+        learner.adopt(trial)
+        learner.tell(trial, paid)
+    index = -learner.index(learner._unit_estimates(), learner._rng)
+    if payoff_range == (0, 1):
+        value, best = (3000 * 0.40 + 1) / 3001, (3000 * 0.41) / 3001
+        binary = value * math.log(value / best) + (1 - value) * math.log((1 - value) / (1 - best))
+        found = learner._divergences(np.arange(2), learner._unit_estimates(), best, 1.0)
+        assert found == pytest.approx([0.0, binary], rel=1e-9, abs=1e-15)
+    assert abs(index[0] - index[1]) < 20
+
+
 def test_a_running_range_begins_with_the_prior():
     learner = rd.Randomist(GAUSSIANS, payoff_range="running", prior=([-5.0, 0, 0, 0, 20.0], 1), seed=0)
     answered(learner, 5)

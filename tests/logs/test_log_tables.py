@@ -73,6 +73,22 @@ def assert_same(log, other):
         )
 
 
+def test_a_function_may_give_the_probability_of_what_was_done():
+    table = raw()
+
+    def taken(frame):
+        item = np.array([ITEMS.index(name) for name in frame["item"]])
+        return new(frame)[np.arange(len(item)), item]
+
+    asked = {"payoff": "reward", "propensity": "pscore"}
+    assert_same(rd.Log.from_table(table, policies={"new": taken}, **asked), expected(table))
+    assert_same(rd.Log.from_table(table, policies={"new": taken}, action="item", **asked), expected(table))
+    with pytest.raises(errors.LogError, match=r"in \[0, 1\], and has 1\.5 in 1 rows \(3\)"):
+        rd.Log.from_table(table, policies={"new": lambda f: np.where(np.arange(f.height) == 3, 1.5, 0.5)}, **asked)
+    never = rd.Log.from_table(table, policies={"new": lambda frame: np.zeros(frame.height)}, **asked)
+    assert never.evaluate().effective_samples[0] == 0
+
+
 class Model:
     """What a fitted classifier has; its classes are in another order."""
 

@@ -62,6 +62,17 @@ def evaluate(
     propensity_floor: Annotated[
         float | None, typer.Option(help="The least probability that the logger gave any action, always.")
     ] = None,
+    propensity_model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Where no propensities were logged: `default` (logistic regression), or a classifier (module:name).",
+        ),
+    ] = None,
+    propensity_factor: Annotated[
+        float | None,
+        typer.Option(help="By which factor propensities may be wrong in any row. Default: 1, or 1.2 if fitted."),
+    ] = None,
     id_column: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="The id of a row of a table.")] = None,
     episode: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Rows of a table are steps of these episodes.")
@@ -125,6 +136,12 @@ def evaluate(
         typer.Option(metavar="FILE", help="Where the sums of --watch are kept (.npz). Default: LOG/randomist.npz."),
     ] = None,
     every: Annotated[float, typer.Option(help="Seconds between looks of --watch; 0 looks once.")] = 10.0,
+    engine: Annotated[
+        str, typer.Option(help="Who sums the rows: `threads`, or the workers of a `ray` or `dask` cluster.")
+    ] = "threads",
+    jobs: Annotated[
+        int | None, typer.Option(help="How many do so. Default: one per processor. The result is the same.")
+    ] = None,
     details: Annotated[bool, typer.Option("--details", help="Print every estimate, not only the best one.")] = False,
     figure: Annotated[
         Path | None,
@@ -162,10 +179,10 @@ def evaluate(
         raise ParameterError(f"--figure must end in .png, .pdf or .svg, got {figure}")
     ends = payoff_range or (None if study else (0.0, 1.0))
     settings: dict[str, Any] = {"candidates": candidate, "payoff_range": ends, "weights": weights}
-    settings |= {"adaptive": adaptive, "skip_bad_rows": skip_bad_rows, "force": force}
+    settings |= {"adaptive": adaptive, "skip_bad_rows": skip_bad_rows, "force": force, "jobs": jobs}
     table: dict[str, Any] = {"payoff": payoff, "action": action, "propensity": propensity, "logger": logger}
     table |= {"logged_by": logged_by, "context": context, "propensity_floor": propensity_floor, "id": id_column}
-    table |= {"episode": episode, "time": time, "observed_until": observed_until}
+    table |= {"episode": episode, "time": time, "observed_until": observed_until, "propensity_model": propensity_model}
     if study is not None and (watch or policy or actions or any(table.values())):
         raise ParameterError("a study says itself what was done: study:NAME takes no columns, --policy or --watch")
     if watch:
@@ -187,6 +204,9 @@ def evaluate(
         threshold=threshold,
         weight_bounds=_bounds(weight_bound),
         anytime=anytime,
+        propensity_factor=propensity_factor,
+        engine=engine,
+        jobs=jobs,
     )
     if figure is not None:
         from randomist.logs.figure import draw, draw_sequence  # matplotlib takes its time
@@ -199,6 +219,8 @@ def evaluate(
         print(json.dumps(evaluation.to_dict() | ({"figure": str(figure)} if figure else {}), allow_nan=False))
         return
     _print(evaluation, details)
+    if data.fitted is not None:
+        _print_sensitivity(data.sensitivity(level=level, cluster=cluster, jobs=jobs))
     for name, segment in evaluation.segments.items():
         out.print(f"\n{by} = {name}", soft_wrap=True, markup=False)
         _print(segment, details)
@@ -219,6 +241,8 @@ def _log(
         if not separator:
             raise ParameterError(f"--policy takes NAME=POLICY, got {word!r}")
         given[name] = _policy(policy)
+    if table.get("propensity_model", "default") != "default":
+        table["propensity_model"] = imported(table["propensity_model"])
     if "logged_by" in table:
         table["logged_by"] = _policy(table["logged_by"])
     if actions is not None:
@@ -256,6 +280,24 @@ def _print(evaluation: Evaluation, details: bool) -> None:
         err.print(f"[yellow]left out: {escape(str(problem))}[/]", soft_wrap=True)
     for warning in evaluation.warnings:
         err.print(f"[yellow]warning ({warning.name}): {escape(warning)}[/]", soft_wrap=True)
+
+
+def _print_sensitivity(found: dict[float, Evaluation]) -> None:
+    """Intervals for propensities that are wrong by up to some factors."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    first = next(iter(found.values()))
+    low, high = first.payoff_range
+    digits = max(0, 4 - math.floor(math.log10(high - low)))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("if wrong by up to", no_wrap=True)
+    for name in first.candidates:
+        table.add_column(escape(name), justify="right", no_wrap=True)
+    for factor, part in found.items():
+        intervals = (f"{a:.{digits}f} to {b:.{digits}f}" for a, b in zip(part.low, part.high, strict=True))
+        table.add_row(f"{factor:g}", *intervals)
+    _print_whole(table)
 
 
 def _table(evaluation: Evaluation, details: bool) -> Table:

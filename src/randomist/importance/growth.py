@@ -36,6 +36,10 @@ class Growth:
         self._growth, self._products = growth.copy(), products.copy()
         self._position = rows % BLOCK
 
+    def take(self, growth: Array) -> None:
+        """What rows have earned that were added up elsewhere, from a block's beginning to a block's end.  (F, S)"""
+        self._growth = self._growth + growth
+
     def total(self) -> Array:
         """(F, S)"""
         return np.asarray(self._growth + np.log(self._products))
@@ -57,3 +61,33 @@ def _add(values: Array, stakes: Array, cap: float, products: Array, growth: Arra
                 growth[j] += math.log(products[j])
                 products[j] = 1.0
             position = 0
+
+
+@compiled(nogil=True)
+def grow(values: Array, rows: int, stakes: Array, cap: float, products: Array, growth: Array) -> None:
+    """growth[j] += Σ_i log(1 + λ_j min(x_i, cap)) over the first rows, four at a time; `products` is room to work in.
+
+    A logarithm is taken where the next 32 factors might leave float64, and at the end: what comes out depends on the
+    values alone.
+    """
+    for j in range(len(stakes)):
+        products[j] = 1.0
+    for i in range(0, rows - 3, 4):
+        a, b, c, d = min(values[i], cap), min(values[i + 1], cap), min(values[i + 2], cap), min(values[i + 3], cap)
+        for j in range(len(stakes)):
+            s = stakes[j]
+            products[j] *= ((1.0 + s * a) * (1.0 + s * b)) * ((1.0 + s * c) * (1.0 + s * d))
+        if i % BLOCK == BLOCK - 4:
+            least, most = 1.0, 1.0
+            for j in range(len(stakes)):
+                least, most = min(least, products[j]), max(most, products[j])
+            if most > 1e15 or least < 1e-200:
+                for j in range(len(stakes)):
+                    growth[j] += math.log(products[j])
+                    products[j] = 1.0
+    for i in range(rows - rows % 4, rows):
+        a = min(values[i], cap)
+        for j in range(len(stakes)):
+            products[j] *= 1.0 + stakes[j] * a
+    for j in range(len(stakes)):
+        growth[j] += math.log(products[j])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from randomist.logs.trouble import Trouble as Trouble
 
 _HOMES = {
+    "Contenders": "randomist.logs.best",
     "Difference": "randomist.logs.pairs",
     "Evaluation": "randomist.logs.report",
     "Log": "randomist.logs.log",
@@ -28,6 +29,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Contenders",
     "Difference",
     "Evaluation",
     "Log",

@@ -51,11 +51,28 @@ def probabilities(
     elif hasattr(policy, "predict") and not inspect.isclass(policy):
         chosen_actions = policy.predict(_inputs(policy, frame, native, context))
         return _certain(name, pl.Series(np.asarray(chosen_actions)), actions)
-    elif callable(policy) and not inspect.isclass(policy):
-        found = np.asarray(policy(_select(native, context)), dtype=np.float64)
+    elif is_function(policy):
+        found = np.asarray(policy(selected(native, context)), dtype=np.float64)
     else:
         found = _array(name, policy, frame.height)
     return _checked(name, found, frame.height, actions)
+
+
+def is_function(policy: Any) -> bool:
+    """Whether it is called with the context; models are not."""
+    return callable(policy) and not inspect.isclass(policy) and not hasattr(policy, "predict")
+
+
+def likelihoods_taken(name: str, found: Array) -> Array:
+    """Probabilities of what was done in every row, checked; 0 is allowed.  (n,)"""
+    wrong = np.flatnonzero(~((found >= 0.0) & (found <= 1.0 + 1e-6)))
+    if len(wrong):
+        raise LogError(
+            f"policy {name!r} must give probabilities of what was done, in [0, 1], and has {found[wrong[0]]:.6g} in "
+            f"{len(wrong)} rows ({', '.join(map(str, wrong[:SHOWN]))}{', …' if len(wrong) > SHOWN else ''}); correct "
+            "the policy"
+        )
+    return found
 
 
 def _array(name: str, policy: Any, rows: int) -> Array:
@@ -89,11 +106,11 @@ def _inputs(model: Any, frame: pl.DataFrame, native: Any, context: Sequence[str]
         context = list(getattr(model, "feature_names_in_", ())) or None
     if context is None:
         raise ParameterError("a model needs to know its inputs: name them with context=[...]")
-    chosen = _select(native, context)
+    chosen = selected(native, context)
     return chosen if hasattr(model, "feature_names_in_") else frame.select(columns_of(frame, context)).to_numpy()
 
 
-def _select(native: Any, context: Sequence[str] | None) -> Any:
+def selected(native: Any, context: Sequence[str] | None) -> Any:
     if context is None:
         return native
     chosen = list(context)

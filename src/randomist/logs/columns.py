@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,25 @@ import polars as pl
 from randomist.errors import LogError, ParameterError
 from randomist.logs import source
 from randomist.logs.rows import LoggedRows
-from randomist.logs.source import ADAPTIVE, ID, LOGGER, MODEL, PAYOFF, PREFIX, PROPENSITY, UNUSUAL, Source
+from randomist.logs.source import ADAPTIVE, CUTS, ID, LOGGER, MODEL, PAYOFF, PREFIX, PROPENSITY, UNUSUAL, Source
+
+_FEW = 8  # policies
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How rows of a frame become arrays; it can be sent to other machines."""
+
+    columns: list[pl.Expr]
+    likelihoods: list[str]
+    expected: list[str]
+    hashed: bool
+
+    def rows(self, start: int, raw: pl.DataFrame) -> LoggedRows:
+        """Rows of which `start` is the number of the first; hashed where one asks whether rows repeat."""
+        frame = raw.select(self.columns)  # chunk by chunk: in the query, some of this would need all rows at once
+        hashes = raw.hash_rows(0).to_numpy().view(np.int64) if self.hashed else np.empty(0, np.int64)
+        return LoggedRows.of(start, frame, self.likelihoods, hashes, self.expected)
 
 
 class Columns:
@@ -20,12 +39,12 @@ class Columns:
         self, source_: Source, candidates: Sequence[str] | None, weights: str | None, adaptive: bool, chunk_rows: int
     ) -> None:
         self.query = source.open_source(source_)
-        self.by_slices = source.is_one_parquet_file(source_)
+        self.is_parquet = source.is_parquet(source_)
         self.types = source.schema(self.query)
         self.chunk_rows = chunk_rows
         self.candidates = self._candidates(candidates)
         self.adaptive = adaptive or self._flagged_adaptive()
-        acted, all_known = self._acted()
+        acted, all_known = self._acted(candidates is not None or PROPENSITY in self)
         self.weights = self._weights(weights, all_known)
         # Whether rows say who acted, by name; else by a propensity.
         self.names_loggers = LOGGER in self.types and (self.weights == "balance" or PROPENSITY not in self.types)
@@ -35,14 +54,12 @@ class Columns:
     def __contains__(self, name: str) -> bool:
         return name in self.types
 
-    def rows(self, hashed: bool = False) -> Iterator[LoggedRows]:
-        """All rows of the source, good and bad, some at a time; hashed where one asks whether rows repeat."""
+    def reading(self, hashed: bool = False, acted: tuple[str, ...] | None = None) -> Reading:
+        """What is read of every row; few policies that `acted` are found faster by their names than by a table."""
         likelihoods = [PREFIX + name for name in self.likelihoods]
         columns = [source.numbers(name, self.types[name]) for name in (PAYOFF, *likelihoods)]
         if self.names_loggers:
-            codes = {name: code for code, name in enumerate(self.likelihoods)}
-            name = pl.col(LOGGER).cast(pl.String)
-            columns.append(name.replace_strict(codes, default=-1, return_dtype=pl.Int64).fill_null(-1).alias(LOGGER))
+            columns.append(self._code(acted).alias(LOGGER))
         elif self.weights == "own":
             columns.append(source.numbers(PROPENSITY, self.types[PROPENSITY]))
         if ID in self:
@@ -50,28 +67,59 @@ class Columns:
         if UNUSUAL in self:
             columns.append(pl.col(UNUSUAL))
         expected = self._expected()
-        columns += [pl.col(name) for name in expected]
-        read = [column.meta.root_names()[0] for column in columns]
-        start = 0
-        query = self.query if hashed else self.query.select(read)
-        for raw in source.chunks(query, self.chunk_rows, self.by_slices):
-            frame = raw.select(columns)  # chunk by chunk: in the query, some of this would need all rows at once
-            hashes = raw.hash_rows(0).to_numpy().view(np.int64) if hashed else np.empty(0, np.int64)
-            yield LoggedRows.of(start, frame, likelihoods, hashes, expected)
-            start += frame.height
+        return Reading([*columns, *(pl.col(name) for name in expected)], likelihoods, expected, hashed)
+
+    def _code(self, acted: tuple[str, ...] | None) -> pl.Expr:
+        """Who acted, as an index into `likelihoods`; -1 where it is none of them."""
+        name = pl.col(LOGGER).cast(pl.String)
+        if acted is None or len(acted) > _FEW:
+            known = name.cast(pl.Enum(list(self.likelihoods)), strict=False).to_physical()
+            return known.cast(pl.Int64).fill_null(-1)
+        code = pl.lit(-1, pl.Int64)
+        for policy in acted:
+            code = pl.when(name == policy).then(pl.lit(self.likelihoods.index(policy), pl.Int64)).otherwise(code)
+        return code
+
+    def selected(self, reading: Reading) -> pl.LazyFrame:
+        """The query for what is read."""
+        read = {column.meta.root_names()[0] for column in reading.columns}
+        if reading.hashed or len(read) == len(self.types):
+            return self.query
+        return self.query.select([name for name in self.types if name in read])  # another order would need more memory
+
+    def frames(self, reading: Reading, rows: int) -> Iterator[pl.DataFrame]:
+        """What the source has for that, some rows at a time."""
+        return source.chunks(self.selected(reading), rows)
+
+    def rows(self, hashed: bool = False) -> Iterator[LoggedRows]:
+        """All rows of the source, good and bad, some at a time."""
+        reading, start = self.reading(hashed), 0
+        for raw in self.frames(reading, self.chunk_rows):
+            yield reading.rows(start, raw)
+            start += raw.height
 
     def read(self, name: str) -> Iterator[pl.Series]:
         """Any column of the source, some rows at a time."""
         if name not in self:
             raise LogError(f"the log has no column {name!r}; it has {', '.join(self.types)}")
-        return (frame[name] for frame in source.chunks(self.query.select(name), self.chunk_rows, self.by_slices))
+        return (frame[name] for frame in source.chunks(self.query.select(name), self.chunk_rows))
 
     def _expected(self) -> list[str]:
-        """Columns of what a model expects: of the action taken, then of every candidate; early, then crossed."""
+        """Columns of what a model expects: of the action taken, then of every candidate; early, then crossed.
+
+        Then, if weights are known well enough, what is to be added to each candidate's gain and loss, by cuts.
+        """
         if MODEL + "early" not in self:
             return []
         kinds = (MODEL + "early", MODEL + "crossed")
-        return [name for kind in kinds for name in (kind, *(f"{kind}:{candidate}" for candidate in self.candidates))]
+        found = [name for kind in kinds for name in (kind, *(f"{kind}:{candidate}" for candidate in self.candidates))]
+        cut = [
+            f"{MODEL}cut {j} {side}:{candidate}"
+            for candidate in self.candidates
+            for j in range(CUTS)
+            for side in ("gain", "loss")
+        ]
+        return found + (cut if cut[0] in self else [])
 
     def _candidates(self, chosen: Sequence[str] | None) -> tuple[str, ...]:
         names = [name.removeprefix(PREFIX) for name in self.types if name.startswith(PREFIX)]
@@ -103,12 +151,17 @@ class Columns:
             raise LogError(f"column {ADAPTIVE!r} holds {kind}, and true or false is needed")
         return bool(source.collect(self.query.select(flag.any())).item())
 
-    def _acted(self) -> tuple[list[str], bool]:
-        """The loggers that have a likelihood column, and whether all have one."""
+    def _acted(self, asked: bool) -> tuple[list[str], bool]:
+        """The loggers that have a likelihood column, and whether all have one; not looked at if that changes nothing.
+
+        It changes nothing if every policy with likelihoods is a candidate and no propensity could take their place.
+        """
         if LOGGER not in self:
             return [], False
+        if not asked:
+            return list(self.candidates), True
         found: set[str | None] = set()
-        for chunk in source.chunks(self.query.select(LOGGER), source.SLICE_ROWS, self.by_slices):
+        for chunk in source.chunks(self.query.select(LOGGER), source.SLICE_ROWS):
             found.update(chunk[LOGGER].unique().cast(pl.String).to_list())
         names = sorted(found, key=str)
         known = [name for name in names if name is not None and PREFIX + name in self]

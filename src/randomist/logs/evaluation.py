@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import closing
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from randomist import _checks, importance
 from randomist._types import Array
@@ -21,9 +22,11 @@ from randomist.errors import ParameterError
 from randomist.importance.estimators import find_estimator
 from randomist.importance.intervals import truncated_interval
 from randomist.logs import bounds as known
+from randomist.logs.engine import find_engine
 from randomist.logs.evidence import Evidence
 from randomist.logs.log import Log
 from randomist.logs.pairs import ordered_pairs, shared_by
+from randomist.logs.propensities import FACTOR
 from randomist.logs.report import Evaluation
 from randomist.logs.sums import Moments
 from randomist.logs.trouble import Trouble
@@ -44,7 +47,9 @@ def evaluate(
     confidence: float = 2.0,
     method: str = "betting",
     anytime: bool = False,
-    propensity_factor: float = 1.0,
+    propensity_factor: float | None = None,
+    engine: str = "threads",
+    jobs: int | None = None,
 ) -> Evaluation:
     """Estimates and simultaneous confidence intervals for every candidate of a log.
 
@@ -88,7 +93,11 @@ def evaluate(
         are those of the policy that acted. Comparisons, clusters and bounds cannot be used with it.
     propensity_factor
         By which factor propensities, or the loggers' likelihoods, may be wrong in any row: intervals and comparisons
-        hold for all that this allows. Bounds on weights are not used then, because weights need not average 1.
+        hold for all that this allows. Bounds on weights are not used then, because weights need not average 1. By
+        default 1, and 1.2 if propensities were fitted.
+    engine, jobs
+        Who sums the rows: "threads" of this process, or the workers of a "ray" or "dask" cluster, and how many; by
+        default as many as there are processors. The result is the same to the bit.
     """
     _checks.probability(level, "level")
     _checks.choice(method, ("betting", "lemma"), "method")
@@ -102,12 +111,16 @@ def evaluate(
     if anytime:
         from randomist.logs.anytime import evaluate_anytime
 
+        if log.fitted is not None:
+            raise ParameterError("anytime=True needs propensities that were logged: a fitted one has seen later rows")
         if any(given is not None for given in (compare, baseline, cluster, by, weight_bounds, distance_bounds)):
             raise ParameterError(
                 "anytime=True does not take compare, baseline, cluster, by, weight_bounds or distance_bounds: its "
                 "stakes do not depend on anything but the rows so far"
             )
-        return evaluate_anytime(log, evaluate(log, level=level, threshold=threshold))
+        return evaluate_anytime(log, evaluate(log, level=level, threshold=threshold, engine=engine, jobs=jobs))
+    if propensity_factor is None:
+        propensity_factor = 1.0 if log.fitted is None else FACTOR
     _checks.number(propensity_factor, "propensity_factor", least=1.0)
     if by is not None:
         from randomist.logs.segments import evaluate_segments
@@ -116,6 +129,7 @@ def evaluate(
         settings |= {"threshold": threshold, "weight_bounds": weight_bounds, "distance_bounds": distance_bounds}
         settings |= {"propensity_factor": propensity_factor}
         settings |= {"log_divergences": log_divergences, "confidence": confidence, "method": method}
+        settings |= {"engine": engine, "jobs": jobs}
         return evaluate_segments(log, by, level, settings)
     log_effective = known.log_effective_samples(log, log_divergences)
     if log_effective is None and method == "lemma":
@@ -132,7 +146,8 @@ def evaluate(
     shares = shared_by(len(names), compare, home)
     side = error / ((4 if shares else 2) * len(names))
     sure = known.weight_bounds(log, weight_bounds)
-    evidence = Evidence(log, side, sure, thresholds, cluster, propensity_factor)
+    with closing(find_engine(engine, jobs)) as workers:
+        evidence = Evidence(log, side, sure, thresholds, cluster, propensity_factor, workers)
     bounds = evidence.bounds
 
     moments = evidence.moments
@@ -143,6 +158,9 @@ def evaluate(
     mis = np.array([m.importance(rows) for m in moments])
     low, high = evidence.intervals()
     found = evidence.warnings(coverage)
+    if log.fitted is not None and log.fitted.off_by > propensity_factor:
+        words = f"{log.fitted}: raise propensity_factor above {propensity_factor:g}, or take another propensity_model"
+        found.append(Trouble("calibration", log.fitted.off_by, words))
     empty = low > high  # has a probability of at most `error`, unless something is wrong: then nothing is known
     for name in np.array(names)[empty]:
         words = f"the bounds of {name} contradict each other: its interval is the whole range; check likelihoods"
@@ -153,7 +171,7 @@ def evaluate(
         lemma = truncated_interval(truncated, log_effective, rows, confidence, side)
         if method == "lemma":
             low, high = lemma
-    quantile = -special.ndtri(side)
+    quantile = -NormalDist().inv_cdf(side)
     half = quantile * np.array([m.standard_error(rows) for m in moments])
     ratio = _self_normalised(moments)
     ratio_half = quantile * np.array([m.self_normalised_error() for m in moments])
@@ -209,6 +227,8 @@ def evaluate(
         at_least=span * apart,
         contenders=tuple(name for k, name in enumerate(names) if not (apart[:, k] > 0.0).any()),
         warnings=tuple(found),
+        propensity_factor=propensity_factor,
+        fitted=None if log.fitted is None else str(log.fitted),
     )
 
 

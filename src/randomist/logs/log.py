@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,17 +15,23 @@ from randomist import _checks
 from randomist._types import Flags, Indices
 from randomist.errors import BadRowsError, NoDataError, SelectionError
 from randomist.logs import sums
-from randomist.logs.columns import Columns
-from randomist.logs.problems import Problem, Problems, repeated_ids
+from randomist.logs.clean import clean_counts
+from randomist.logs.columns import Columns, Reading
+from randomist.logs.engine import Threads, processors
+from randomist.logs.pieces import REMOTE, Piece, Weighing, cut, elsewhere, ends
+from randomist.logs.problems import Ids, Increasing, Problem, Problems, Seen, repeated_ids
 from randomist.logs.rows import LogArrays, LoggedRows
 from randomist.logs.source import ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, Source
 from randomist.logs.trouble import copies_of
 
 if TYPE_CHECKING:
+    from randomist.logs.best import Contenders
+    from randomist.logs.propensities import Fitted
     from randomist.logs.report import Evaluation
     from randomist.logs.risk import Risk
 
-CHUNK_ROWS = 2**14
+CHUNK_ROWS = 2**16
+SPAN = 2**16  # rows that are read at a time where nobody asked for fewer
 _ROUNDING = 1e-6  # a log-probability computed in float32 may exceed 0 by as much
 
 
@@ -54,7 +61,9 @@ class Log:
     force
         Leave those out, too.
     chunk_rows
-        How many rows are in memory at a time.
+        How many rows are in memory at a time, for each thread.
+    jobs
+        How many threads look at the rows; by default as many as there are processors.
     """
 
     def __init__(
@@ -69,6 +78,7 @@ class Log:
         skip_bad_rows: bool = False,
         force: bool = False,
         chunk_rows: int = CHUNK_ROWS,
+        jobs: int | None = None,
     ) -> None:
         self._settings: dict[str, Any] = {"candidates": candidates, "payoff_range": payoff_range, "weights": weights}
         self._settings |= {"adaptive": adaptive, "skip_bad_rows": skip_bad_rows, "force": force}
@@ -78,6 +88,8 @@ class Log:
         if weights is not None:
             _checks.choice(weights, ("balance", "own"), "weights")
         self.chunk_rows = _checks.whole_number(chunk_rows, "chunk_rows")
+        if jobs is not None:
+            _checks.whole_number(jobs, "jobs")
         self._columns = Columns(source_, candidates, weights, bool(adaptive), self.chunk_rows)
         self.candidates, self.weights = self._columns.candidates, self._columns.weights
         self.adaptive, self.names_loggers = self._columns.adaptive, self._columns.names_loggers
@@ -85,9 +97,13 @@ class Log:
         self.weight_bounds: dict[str, float] = {}  # what no weight can exceed
         self.early_bounds: dict[str, float] = {}  # what none exceeds in rows that are not unusual: see logs.table
         self.early_distances: dict[tuple[str, str], float] = {}
+        self.fitted: Fitted | None = None  # how propensities were fitted, if they were not logged
         self.modelled: tuple[str, ...] = ()  # candidates that a model of payoffs helps
+        self.cuts: dict[str, list[float]] = {}  # B of what the model adds to their gains and losses: see logs.models
         self._repeated: Indices = np.empty(0, np.int64)
-        self._check(skip_bad_rows, force)
+        self.problems: tuple[Problem, ...] = ()
+        self.copies, self.side_by_side = 1, 0.0  # how often every row is there, and how many rows equal their neighbour
+        self._check(skip_bad_rows, force, jobs)
 
     @classmethod
     def from_arrays(
@@ -121,6 +137,7 @@ class Log:
         context: Sequence[str] | None = None,
         actions: Sequence[Any] | None = None,
         propensity_floor: float | None = None,
+        propensity_model: Any = None,
         id: str | None = None,
         episode: str | None = None,
         model: Any = None,
@@ -137,10 +154,11 @@ class Log:
         payoff, action, propensity, logger, id
             Names of columns: what a row earned, what was done, with which probability, by whom, and its id.
         policies
-            Candidates by name. Each is a function of the context that returns probabilities (n, actions), a fitted
-            classifier, the name of a column of actions, columns of probabilities (a list in the order of `actions`, or
-            a mapping from actions to columns, or to numbers), an array of probabilities, a column `log_likelihood:...`,
-            "uniform", or "logged": what acted, the status quo.
+            Candidates by name. Each is a function of the context that returns probabilities (n, actions), or of what
+            was done (n,), where actions are too many to list; a fitted classifier, the name of a column of actions,
+            columns of probabilities (a list in the order of `actions`, or a mapping from actions to columns, or to
+            numbers), an array of probabilities, a column `log_likelihood:...`, "uniform", or "logged": what acted, the
+            status quo.
         logged_by
             The policy that acted, in the same ways, where it is known for all actions: its propensities follow, and
             bounds on weights and on distances between candidates.
@@ -150,6 +168,9 @@ class Log:
             All actions, in the order of probabilities; by default the sorted distinct ones of the log.
         propensity_floor
             A probability that the logger gave every action at least, always.
+        propensity_model
+            Where no propensities were logged: "default" (logistic regression on the context) or any scikit-learn
+            classifier. Intervals then hold if it is right to within `propensity_factor` in every row, 1.2 by default.
         episode
             A column of episodes, if rows are steps: payoffs and log-likelihoods are added up.
         model
@@ -166,7 +187,7 @@ class Log:
         asked: dict[str, Any] = {"action": action, "propensity": propensity, "logger": logger, "id": id}
         asked |= {"logged_by": logged_by, "context": context, "actions": actions, "episode": episode}
         asked |= {"propensity_floor": propensity_floor, "policies": policies, "model": model, "settings": settings}
-        asked |= {"time": time, "observed_until": observed_until}
+        asked |= {"time": time, "observed_until": observed_until, "propensity_model": propensity_model}
         return log_from_table(source_, payoff=payoff, **asked)
 
     @classmethod
@@ -185,21 +206,35 @@ class Log:
 
     def batches(self) -> Iterator[LogArrays]:
         """All used rows, in order, some at a time."""
+        weighing = self.weighing()
+        for rows in self.raw_batches():
+            yield weighing.arrays(rows)
+
+    def weighing(self) -> Weighing:
+        """How rows become weights."""
         share = np.array([self.loggers.get(name, 0) for name in self.likelihoods], dtype=np.float64)
         with np.errstate(divide="ignore"):
             log_share = np.log(share / self.rows)
-        low, high = self.payoff_range
-        for chunk in self.raw_batches():
-            if self.names_loggers:
-                own = chunk.log_likelihoods[np.arange(len(chunk.loggers)), chunk.loggers]
+        balanced = self.weights == "balance" and len(self.loggers) > 1
+        reading = self._columns.reading(acted=tuple(self.loggers))
+        return Weighing(reading, len(self.candidates), self.names_loggers, log_share, balanced, self.payoff_range)
+
+    def pieces(self, blocks: bool, remote: bool = False) -> Iterator[Piece]:
+        """All used rows in pieces of fixed row numbers; `remote` ones are read by whoever sums them, if that works."""
+        reading = self._columns.reading()
+        if remote and self._columns.is_parquet and not self.problems:
+            at = ends(len(self.likelihoods), blocks, REMOTE)
+            return elsewhere(self._columns.selected(reading), self.rows, at)
+        return cut(self._kept_frames(reading), ends(len(self.likelihoods), blocks))
+
+    def _kept_frames(self, reading: Reading) -> Iterator[pl.DataFrame]:
+        start = 0
+        for raw in self._columns.frames(reading, SPAN):
+            if self.problems:
+                yield raw.filter(pl.Series(self._flags(reading.rows(start, raw)) == 0))
             else:
-                own = chunk.log_propensity
-            balanced = self.weights == "balance" and len(self.loggers) > 1
-            density = sums.log_mixture(chunk.log_likelihoods, log_share) if balanced else own
-            loggers = chunk.loggers if self.names_loggers else np.full(len(density), -1)
-            payoffs = np.clip((chunk.payoffs - low) / (high - low), 0.0, 1.0)
-            likelihoods = chunk.log_likelihoods[:, : len(self.candidates)]
-            yield LogArrays(payoffs, likelihoods, density, own, loggers, chunk.unusual, chunk.expected)
+                yield raw
+            start += raw.height
 
     def raw_batches(self) -> Iterator[LoggedRows]:
         """All used rows as they were logged, in order, some at a time: payoffs in their units, every likelihood."""
@@ -231,6 +266,8 @@ class Log:
         rows = self._columns.query.filter(pl.col(name).eq_missing(pl.lit(value)))
         part = Log(rows, **self._settings, chunk_rows=self.chunk_rows)
         part.modelled, part.weight_bounds = self.modelled, self.weight_bounds  # early ones are those of other rows
+        part.fitted = self.fitted
+        part.cuts = self.cuts if not self.early_bounds else {}
         return part
 
     def sensitivity(self, factors: Sequence[float] = (1.0, 1.1, 1.2, 1.5), **settings: Any) -> dict[float, Evaluation]:
@@ -249,40 +286,80 @@ class Log:
 
         return evaluate(self, **settings)
 
+    def best(self, **settings: Any) -> Contenders:
+        """The candidates that may be best, with what is known of each: a study of them is three lines away.
+
+        `settings` are those of `evaluate`; by default the leader is compared with each of the others.
+        """
+        from randomist.logs.best import Contenders
+
+        return Contenders.of(self.evaluate(**{"compare": "leader"} | settings))
+
     # What the rows say.
 
     def _kept(self) -> Flags:
         return np.concatenate([self._flags(chunk) == 0 for chunk in self._columns.rows()])
 
+    @property
+    def _most(self) -> float:
+        """What a log-likelihood must not exceed: densities have no bound, propensities do."""
+        return math.inf if self.names_loggers else _ROUNDING
+
     def _flags(self, chunk: LoggedRows) -> Indices:
         """What is wrong with each row of a chunk, as bits."""
-        most = math.inf if self.names_loggers else _ROUNDING  # densities have no bound, propensities do
+        likelihoods = chunk.log_likelihoods
         flags: Indices = sums.flag_rows(
-            chunk.payoffs, *self.payoff_range, chunk.log_likelihoods, chunk.loggers, chunk.log_propensity, most
+            chunk.payoffs, *self.payoff_range, likelihoods, chunk.loggers, chunk.log_propensity, self._most
         )
         flags[chunk.nameless] |= sums.ID
         inside = slice(*np.searchsorted(self._repeated, [chunk.start, chunk.start + len(flags)]))
         flags[self._repeated[inside] - chunk.start] |= sums.REPEATED
         return flags
 
-    def _check(self, skip: bool, force: bool) -> None:
-        """The first pass: every row is looked at, bad ones are named, and those that are used are counted."""
-        if ID in self._columns:
-            self._repeated = repeated_ids(self._columns.query, self._columns.by_slices)
-        found = Problems(self.payoff_range, self.likelihoods)
+    def _looked_at(self, jobs: int | None) -> tuple[Problems, Indices, int, list[Indices]]:
+        """What is wrong with rows, rows by logger, all rows, and hashes where rows have no ids."""
+        found, self._ids = Problems(self.payoff_range, self.likelihoods), Increasing()
         counts, rows, hashes = np.zeros(len(self.likelihoods), np.int64), 0, []
-        for chunk in self._columns.rows(hashed=ID not in self._columns):
-            flags = self._flags(chunk)
-            good = flags == 0
-            hashes.append(chunk.hashes)
-            found.add(chunk.start, flags, chunk.payoffs, chunk.log_likelihoods)
-            if self.names_loggers:
-                counts += np.bincount(chunk.loggers[good], minlength=len(counts))
-            rows += len(flags)
+        reading = self._columns.reading(hashed=ID not in self._columns)
+        with closing(Threads(jobs or processors())) as workers:
+            for seen in workers.map(self._look, self._numbered(reading), reading):
+                hashes.append(seen.chunk.hashes)
+                found.add(seen.chunk.start, seen.flags, seen.chunk.payoffs, seen.chunk.log_likelihoods)
+                counts += seen.counts
+                rows += len(seen.flags)
+                self._ids.add(seen.ids, ID in self._columns)
+        return found, counts, rows, hashes
+
+    def _numbered(self, reading: Reading) -> Iterator[tuple[int, pl.DataFrame]]:
+        start = 0
+        for raw in self._columns.frames(reading, min(self.chunk_rows, SPAN)):
+            yield start, raw
+            start += raw.height
+
+    def _look(self, numbered: tuple[int, pl.DataFrame], reading: Reading) -> Seen:
+        chunk = reading.rows(*numbered)
+        flags = self._flags(chunk)
+        counts = np.zeros(len(self.likelihoods), np.int64)
+        if self.names_loggers:
+            used = chunk.loggers[flags == 0]
+            counts = np.bincount(used, minlength=len(counts))
+        return Seen(chunk, flags, counts, Ids.of(numbered[1][ID]) if ID in self._columns else None)
+
+    def _check(self, skip: bool, force: bool, jobs: int | None) -> None:
+        """The first pass: every row is looked at, bad ones are named, and those that are used are counted."""
+        clean = clean_counts(self._columns, self.payoff_range, self._most)
+        if clean is not None:
+            self.rows_read = self.rows = clean[0]
+            self.loggers = {name: int(count) for name, count in zip(self.likelihoods, clean[1], strict=True) if count}
+            return
+        found, counts, rows, hashes = self._looked_at(jobs)
+        if not self._ids.increasing:  # as most are, and then none repeats
+            self._repeated = repeated_ids(self._columns.query)
+            if len(self._repeated):
+                found, counts, rows, hashes = self._looked_at(jobs)
         self.rows_read, self.rows = rows, rows - found.rows
-        # How many times every row is there, and how many more rows than by chance equal their neighbour.
         self.copies, self.side_by_side = copies_of(np.concatenate(hashes)) if hashes else (1, 0.0)
-        self.problems: tuple[Problem, ...] = found.all()
+        self.problems = found.all()
         self.loggers = {name: int(count) for name, count in zip(self.likelihoods, counts, strict=True) if count}
         if self.problems and not skip:
             raise BadRowsError(found.message(rows), self.problems)

@@ -6,8 +6,15 @@ With f(x, a) the payoff that a model expects, and f̄(x) = Σ_a π(a|x) f(x, a) 
 
 because E[ω f | x] = f̄. A good model takes most of the variance away; any other leaves the mean as it is. For bets a
 model is fitted on the rows before each block (the blocks of `importance.intervals.plugin`), and clipped to the range of
-payoffs, so that X >= -W. Without a bound on the weights X has no floor, and no model is used. The doubly robust
-estimate averages X with models that were fitted on other rows (five folds); its interval is asymptotic.
+payoffs, so that X >= -W. Without a bound on the weights X has no floor, and no model is used.
+
+A floor of -W allows stakes below 1/W only, which is often less than a good model's small variance deserves. But f may
+be any function of context, action and past: with f' = min(f, B/ω(x, a)), ω f' <= B, and so X >= -B. What large weights
+lose of the model, all rows win in stakes. Bets are offered a few B, as variables of their own, where ω is known, or at
+least bounded, for actions that were not taken (`logged_by`, `propensity_floor`). For the loss it is 1 - f that is cut.
+
+The doubly robust estimate averages X with models that were fitted on other rows (five folds); its interval is
+asymptotic.
 
 Dudík, Langford and Li (2011), "Doubly robust policy evaluation and learning"; Chernozhukov et al. (2018), "Double/
 debiased machine learning"; for bets Waudby-Smith et al. (2024), "Anytime-valid off-policy inference".
@@ -25,8 +32,7 @@ from randomist._types import Array, Indices
 from randomist.errors import LogError, ParameterError
 from randomist.importance.intervals.plugin import FIRST
 from randomist.logs.problems import SHOWN
-from randomist.logs.rows import LogArrays
-from randomist.logs.source import MODEL
+from randomist.logs.source import CUTS, MODEL
 
 FOLDS = 5
 _WIDE = 400  # columns of the design, above which contexts and actions are not multiplied
@@ -70,7 +76,7 @@ def _fitting(
         raise ParameterError(
             f"model must be 'default', a regressor with fit and predict, or a function, got {type(model).__name__}"
         )
-    inputs = _numeric(frame, context)
+    inputs = numeric(frame, context)
     multiplied = (inputs.shape[1] + 1) * actions <= _WIDE
 
     def design(rows: Indices, action: Indices) -> Array:
@@ -91,7 +97,7 @@ def _fitting(
     return fit
 
 
-def _numeric(frame: pl.DataFrame, context: Sequence[str] | None) -> Array:
+def numeric(frame: pl.DataFrame, context: Sequence[str] | None) -> Array:
     """Contexts as standardised numbers; text becomes a column per value.  (n, d)"""
     if not context:
         raise ParameterError("a model needs to know its inputs: name them with context=[...]")
@@ -130,18 +136,36 @@ def model_columns(
     return columns
 
 
+def cut_columns(
+    early: Array, codes: Indices, policy: Array, weights: Array, taken: Array, bound: float, name: str
+) -> dict[str, Array]:
+    """What is to be added to a candidate's gain and loss so that neither is below -B, for every B: columns of a log.
+
+    It is f̄' - ω f', whose mean is 0 in every context. `weights` are those of all actions, or bounds on them, (n, A);
+    `taken` is that of the action that was taken, (n,).
+    """
+    rows, columns = np.arange(len(codes)), {}
+    for j, most in enumerate(cuts(bound)):
+        with np.errstate(divide="ignore"):
+            limit = most / weights  # (n, A)
+        for side, value in (("gain", early), ("loss", 1.0 - early)):
+            value = np.minimum(value, limit)
+            added = (policy * value).sum(axis=1) - taken * value[rows, codes]
+            added[:FIRST] = 0.0  # no row has been seen that a model could be fitted on
+            columns[f"{MODEL}cut {j} {side}:{name}"] = added
+    return columns
+
+
+def cuts(bound: float) -> list[float]:
+    """B, for weights that do not exceed a bound."""
+    return [bound / 2.0**j for j in range(1, CUTS + 1)]
+
+
 class DoublyRobust:
     """Means and squares of ω (y - f) + f̄, and of f̄ alone, with models that were fitted on other rows."""
 
-    def __init__(self, candidates: int) -> None:
-        self._rows, self._sums = 0, np.zeros((3, candidates))
-
-    def add(self, batch: LogArrays, weight: Array) -> None:
-        K = len(weight)
-        value, means = batch.expected[:, K + 1], batch.expected[:, K + 2 :].T
-        x = weight * (batch.payoffs - value) + means  # (K, n)
-        self._rows += len(value)
-        self._sums += x.sum(axis=1), (x * x).sum(axis=1), means.sum(axis=1)
+    def __init__(self, rows: int, sums: Array) -> None:
+        self._rows, self._sums = rows, sums  # (3, K)
 
     def found(
         self, quantile: float, payoff_range: tuple[float, float]

@@ -12,6 +12,7 @@ import polars as pl
 
 from randomist._types import Array, Indices
 from randomist.logs import source, sums
+from randomist.logs.rows import LoggedRows
 
 SHOWN = 8  # row numbers that a problem keeps
 FALSE_ALARM = 0.01  # how often rows that are bad by pure chance are said to differ by payoff, at most
@@ -59,10 +60,11 @@ class Problems:
     def add(self, start: int, flags: Indices, payoffs: Array, log_likelihoods: Array) -> None:
         """What is wrong with the rows of a chunk that begins at row `start`."""
         low, high = self._range
-        share = (payoffs - low) / (high - low)
+        with np.errstate(invalid="ignore"):
+            share = (payoffs - low) / (high - low)
         known = flags & (sums.PAYOFF | sums.RANGE | sums.REPEATED) == 0  # a copy that is left out takes nothing away
-        self._all.add(share[known])
         bad = np.flatnonzero(flags)
+        self._all.add(share[known] if len(bad) else share)
         if not len(bad):
             return
         self._left.add(share[bad][known[bad]])
@@ -118,6 +120,43 @@ class Problems:
         return "correct them, or leave them out with skip_bad_rows=True (--skip-bad-rows)"
 
 
+@dataclass(frozen=True, eq=False)
+class Ids:
+    """The ids of some rows, if they are whole numbers that increase: then none repeats."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, ids: pl.Series) -> Ids | None:
+        if not ids.dtype.is_integer() or ids.null_count() or not len(ids):
+            return None
+        numbers = ids.to_numpy()
+        return cls(int(numbers[0]), int(numbers[-1])) if (numbers[1:] > numbers[:-1]).all() else None
+
+
+class Increasing:
+    """Whether ids increase from row to row, over all rows; a log without ids has nothing that repeats."""
+
+    def __init__(self) -> None:
+        self.increasing, self._last = True, -math.inf
+
+    def add(self, ids: Ids | None, there: bool = True) -> None:
+        if there:
+            self.increasing = self.increasing and ids is not None and ids.first > self._last
+            self._last = ids.last if ids is not None else math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a look at some rows found."""
+
+    chunk: LoggedRows
+    flags: Indices  # what is wrong with each row, as bits
+    counts: Indices  # rows that are used, by who acted
+    ids: Ids | None  # None where they do not increase
+
+
 class Payoffs:
     """Mean and variance of payoffs in [0, 1]."""
 
@@ -147,9 +186,9 @@ class Payoffs:
         return self.rows * gap**2 > 2.0 * math.log(2.0 / FALSE_ALARM) * (variance + gap / 3.0)
 
 
-def repeated_ids(query: pl.LazyFrame, by_slices: bool) -> Indices:
+def repeated_ids(query: pl.LazyFrame) -> Indices:
     """Rows whose id an earlier row has, in order: exact, with eight bytes per row in memory."""
-    read = source.chunks(query.select(source.ID), source.SLICE_ROWS, by_slices)
+    read = source.chunks(query.select(source.ID), source.SLICE_ROWS)
     parts = [frame[source.ID].drop_nulls().hash(0).to_numpy() for frame in read]
     if not parts:
         return np.empty(0, np.int64)
@@ -161,7 +200,7 @@ def repeated_ids(query: pl.LazyFrame, by_slices: bool) -> Indices:
     if not len(twice):
         return np.empty(0, np.int64)
     suspects, start, values = [], 0, pl.Series(twice)
-    for frame in source.chunks(query.select(source.ID), source.SLICE_ROWS, by_slices):
+    for frame in source.chunks(query.select(source.ID), source.SLICE_ROWS):
         numbered = frame.with_row_index("row", offset=start)
         suspects.append(
             numbered.filter(pl.col(source.ID).is_not_null() & pl.col(source.ID).hash(0).is_in(values.implode()))

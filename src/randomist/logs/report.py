@@ -62,6 +62,8 @@ class Evaluation:
     at_least: Array  # by how much the candidate of the row is at least better than that of the column  (K, K)
     contenders: tuple[str, ...]  # the best is one of them, at `level`
     warnings: tuple[Trouble, ...]
+    propensity_factor: float = 1.0  # by which propensities may be wrong in any row
+    fitted: str | None = None  # how propensities were fitted, if they were not logged
     anytime: Sequence | None = None  # the intervals so far, if they hold at every row
     segments: dict[str, Evaluation] = dataclasses.field(default_factory=dict)  # by the values of `by`
 
@@ -117,7 +119,11 @@ class Evaluation:
             "own": "weights against the policy that acted"
             + (", which may have been chosen by looking at earlier payoffs" if self.adaptive else "; rows independent"),
         }[self.weights]
-        return f"{self.rows:,} rows, payoffs in [{self.payoff_range[0]:g}, {self.payoff_range[1]:g}], {how}."
+        start = f"{self.rows:,} rows, payoffs in [{self.payoff_range[0]:g}, {self.payoff_range[1]:g}], {how}"
+        if self.propensity_factor == 1.0 and self.fitted is None:
+            return f"{start}."
+        rests = f"rests on propensities that are right to within a factor of {self.propensity_factor:g} in every row"
+        return f"{start}; {rests}." + (f" {self.fitted[0].upper()}{self.fitted[1:]}." if self.fitted else "")
 
     def _repr_html_(self) -> str:
         columns = (self.self_normalised, self.low, self.high, self.effective_samples)

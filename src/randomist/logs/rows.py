@@ -21,7 +21,7 @@ class LogArrays:
     log_own: Array  # of the policy that acted  (n,)
     loggers: Indices  # who acted, as an index into `Log.likelihoods`; -1 where only the propensity is known  (n,)
     unusual: Flags  # where weights may exceed the bounds of the first rows  (n,)
-    expected: Array  # by a model, of the action taken and of every candidate, early and crossed  (n, 2K+2) or (n, 0)
+    expected: Array  # by a model: see `Columns`  (n, 2K+2), (n, 2K+2 + 2 CUTS K) or (n, 0)
 
     def __len__(self) -> int:
         return len(self.payoffs)
@@ -57,7 +57,7 @@ class LoggedRows:
             np.array(frame[ID].to_numpy()) if ID in frame.columns else np.zeros(frame.height, np.bool_),
             hashes,
             np.array(frame[UNUSUAL].to_numpy()) if UNUSUAL in frame.columns else np.zeros(frame.height, np.bool_),
-            frame.select(expected).to_numpy() if expected else np.empty((frame.height, 0)),
+            np.array(frame.select(expected).to_numpy()) if expected else np.empty((frame.height, 0)),
         )
 
     def __len__(self) -> int:

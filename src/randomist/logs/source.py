@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,12 +17,15 @@ Source: TypeAlias = "str | Path | pl.LazyFrame | pl.DataFrame | Mapping[str, Any
 
 PREFIX = "log_likelihood:"
 SLICE_ROWS = 2**18
+_AHEAD = "POLARS_ROW_GROUP_PREFETCH_SIZE"
 PAYOFF, LOGGER, PROPENSITY, ID, ADAPTIVE = "payoff", "logger", "log_propensity", "id", "adaptive"
+CUTS = 4  # floors that models are cut to: a half, a quarter, ... of what no weight exceeds
 UNUSUAL, MODEL = "unusual row", "model expects "  # by `Log.from_table`; spaces keep them apart from others
 
 
-def is_one_parquet_file(source: Source) -> bool:
-    return isinstance(source, str | Path) and Path(source).suffix in (".parquet", ".pq") and Path(source).is_file()
+def is_parquet(source: Source) -> bool:
+    """Whether any rows can be found without reading all before them."""
+    return isinstance(source, str | Path) and (Path(source).suffix in (".parquet", ".pq") or Path(source).is_dir())
 
 
 def open_source(source: Source) -> pl.LazyFrame:
@@ -78,36 +82,46 @@ def numbers(name: str, kind: pl.DataType) -> pl.Expr:
     return column.cast(pl.Float64, strict=not text).alias(name)
 
 
-def chunks(query: pl.LazyFrame, rows: int, by_slices: bool = False) -> Iterator[pl.DataFrame]:
-    """The rows of a query in order, some at a time, without ever holding all of them.
-
-    `by_slices` is for one Parquet file, where a slice is found without reading what is before it: memory then does not
-    depend on how the file was written. The stream would hold several of its row groups.
-    """
+def chunks(query: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
+    """The rows of a query in order, some at a time, without ever holding all of them."""
     try:
-        if by_slices or not hasattr(query, "collect_batches"):
+        if not hasattr(query, "collect_batches"):  # before polars 1.34
             yield from _slices(query, rows)
-        else:
-            yield from query.collect_batches(chunk_size=rows, maintain_order=True)
+            return
+        with _few_row_groups():
+            parts = query.collect_batches(chunk_size=rows, maintain_order=True)
+            first = next(parts, None)
+        if first is not None:
+            yield first
+            yield from parts
     except pl.exceptions.PolarsError as error:
         raise LogError(f"the log cannot be read: {_first_line(error)}") from error
 
 
+@contextmanager
+def _few_row_groups() -> Iterator[None]:
+    """Of a Parquet file, polars reads many row groups ahead, which may be most of it: let it read two."""
+    given = os.environ.get(_AHEAD)
+    os.environ[_AHEAD] = given or "2"
+    try:
+        yield
+    finally:
+        if given is None:
+            os.environ.pop(_AHEAD, None)
+
+
 def _slices(query: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
-    """Slice after slice; the next one is read while this one is worked on."""
     start, length = 0, max(rows, SLICE_ROWS)
-    with ThreadPoolExecutor(1) as reader:
-        coming = reader.submit(query.slice(start, length).collect)
-        while (part := coming.result()).height:
-            start += length
-            coming = reader.submit(query.slice(start, length).collect)
-            yield from part.iter_slices(rows)
+    while (part := query.slice(start, length).collect()).height:
+        start += length
+        yield from part.iter_slices(rows)
 
 
 def collect(query: pl.LazyFrame) -> pl.DataFrame:
     """A query with a small result, streamed."""
     try:
-        return query.collect(engine="streaming")
+        with _few_row_groups():
+            return query.collect(engine="streaming")
     except pl.exceptions.PolarsError as error:
         raise LogError(f"the log cannot be read: {_first_line(error)}") from error
 

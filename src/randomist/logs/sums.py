@@ -8,6 +8,7 @@ import numpy as np
 
 from randomist._compiled import compiled
 from randomist._types import Array, Indices
+from randomist.logs import kernel
 
 # Compensated sums of one candidate: each entry is followed by its correction.
 WEIGHT, SQUARED, GAIN, SQUARED_GAIN, CUT, CUT_GAIN, CROSS = range(0, 14, 2)
@@ -15,24 +16,21 @@ _HUGE = 600.0  # logarithms of estimates are cut here: e^600 is as good as infin
 _RESCALE = 300.0  # weights are summed relative to e^shift, which moves when one exceeds it by this
 
 
-@compiled
+@compiled(nogil=True)
 def log_mixture(log_likelihood: Array, log_share: Array) -> Array:
     """log Φ = log Σ_l (n_l / n) p_l of every row.  (n, C), (C,) -> (n,)"""
-    rows, columns = log_likelihood.shape
-    result = np.empty(rows)
-    for i in range(rows):
-        high = -math.inf
-        for c in range(columns):
-            if log_share[c] > -math.inf:  # one that acted
-                high = max(high, log_share[c] + log_likelihood[i, c])
-        if high == -math.inf:  # a row that is refused elsewhere
-            result[i] = -math.inf
-            continue
-        total = 0.0
-        for c in range(columns):
-            if log_share[c] > -math.inf:
+    acted = np.flatnonzero(log_share > -math.inf)
+    result = np.empty(len(log_likelihood))
+    for i in range(len(log_likelihood)):
+        high, highest = -math.inf, acted[0]
+        for c in acted:
+            if log_share[c] + log_likelihood[i, c] > high:
+                high, highest = log_share[c] + log_likelihood[i, c], c
+        total = 1.0
+        for c in acted:
+            if c != highest:
                 total += math.exp(log_share[c] + log_likelihood[i, c] - high)
-        result[i] = high + math.log(total)
+        result[i] = high + math.log(total) if high > -math.inf else -math.inf  # the latter is refused elsewhere
     return result
 
 
@@ -104,6 +102,15 @@ class Moments:
         return np.array([*self._sums, self._shift, self.largest_log_weight, self.threshold])
 
     @classmethod
+    def of_table(cls, table: Array, threshold: float) -> Moments:
+        """What a table of `logs.kernel` says."""
+        found = cls(threshold)
+        kept = (kernel.WEIGHT, kernel.SQUARED, kernel.GAIN, kernel.SQUARED_GAIN, kernel.CUT, kernel.CUT_GAIN)
+        found._sums[0::2] = table[[*kept, kernel.CROSS]]
+        found._shift, found.largest_log_weight = float(table[kernel.SHIFT]), float(table[kernel.LARGEST])
+        return found
+
+    @classmethod
     def of(cls, state: Array) -> Moments:
         """Go on from a state, to the bit."""
         found = cls(float(state[16]))
@@ -159,7 +166,7 @@ class Moments:
 PAYOFF, RANGE, LIKELIHOOD, LOGGER, IMPOSSIBLE, PROPENSITY, ABOVE_ONE, ID, REPEATED = (1 << bit for bit in range(9))
 
 
-@compiled
+@compiled(nogil=True)
 def flag_rows(
     payoffs: Array,
     low: float,

@@ -10,6 +10,7 @@ where ω is subtracted, which leaves every mean as it is, and the floor too. The
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +21,12 @@ from randomist import _checks
 from randomist._types import Array
 from randomist.errors import BadRowsError, LogError, ParameterError
 from randomist.importance.intervals.plugin import FIRST
-from randomist.logs.candidates import codes, probabilities
+from randomist.logs.candidates import codes, is_function, likelihoods_taken, probabilities, selected
 from randomist.logs.frames import as_given, as_numbers, columns_of, read_frame
-from randomist.logs.models import expected_payoffs, model_columns
+from randomist.logs.models import cut_columns, cuts, expected_payoffs, model_columns
 from randomist.logs.problems import SHOWN, Problem
-from randomist.logs.source import ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, UNUSUAL
+from randomist.logs.propensities import Fitted, fitted_propensities
+from randomist.logs.source import ID, LOGGER, MODEL, PAYOFF, PREFIX, PROPENSITY, UNUSUAL
 
 if TYPE_CHECKING:
     from randomist.logs.log import Log
@@ -51,11 +53,18 @@ def log_from_table(
     model: Any,
     time: str | None,
     observed_until: Any,
+    propensity_model: Any,
     settings: Mapping[str, Any],
 ) -> Log:
     """See `Log.from_table`."""
     from randomist.logs.log import Log
 
+    known = (propensity, logger, logged_by, propensity_floor)
+    if propensity_model is not None and any(given is not None for given in known):
+        raise ParameterError(
+            "propensity_model is for tables without propensities: it does not go with propensity, logger, logged_by or "
+            "propensity_floor"
+        )
     frame = read_frame(source)
     native = as_given(source, frame)
     columns_of(frame, [name for name in (payoff, action, propensity, logger, id, episode, time) if name is not None])
@@ -72,6 +81,9 @@ def log_from_table(
         columns[PROPENSITY] = made.taken(drawn)
         if episode is None:
             bounds, distances, columns[UNUSUAL] = _bounds(made, drawn)
+    fitted = None
+    if propensity_model is not None:
+        columns[PROPENSITY], fitted = made.fitted(propensity_model)
     if propensity is not None:
         columns[PROPENSITY] = _log_propensity(frame, propensity, settings)
     for name in [name for name, policy in (policies or {}).items() if _is_word(policy, LOGGED, frame)]:
@@ -84,8 +96,12 @@ def log_from_table(
         _check_floor(propensity_floor, columns, propensity or "logged_by")
     if id is not None:
         columns[ID] = frame[id]
+    most = dict(bounds)
+    if propensity_floor is not None and episode is None:
+        most = {name: min(bounds.get(name, math.inf), 1.0 / propensity_floor) for name in policies or ()}
     if model is not None:
-        columns |= made.expected(model, columns[PAYOFF], settings, list(policies or ()), episode)
+        likely = drawn if logged_by is not None else propensity_floor
+        columns |= made.expected(model, columns, settings, list(policies or ()), episode, likely, most)
     kept = frame.select(name for name in frame.columns if name not in (PAYOFF, LOGGER, PROPENSITY, *columns))
     whole = kept.with_columns(pl.Series(values).alias(name) for name, values in columns.items())
     if observed_until is not None:
@@ -93,8 +109,10 @@ def log_from_table(
     if episode is not None:
         whole = _by_episode(whole, episode)
     log = Log(whole, **settings)
-    log.early_bounds, log.early_distances = bounds, distances
+    log.early_bounds, log.early_distances, log.fitted = bounds, distances, fitted
     log.modelled = tuple(name for name in log.candidates if model is not None and name in made.known)
+    if f"{MODEL}cut 0 gain:{log.candidates[0]}" in columns:
+        log.cuts = {name: cuts(most[name]) for name in log.modelled}
     if propensity_floor is not None and episode is None:
         log.weight_bounds = dict.fromkeys(policies or (), 1.0 / propensity_floor)
     return log
@@ -149,22 +167,53 @@ class _Made:
         """The log-probability of the action that was taken; a column of log-likelihoods as it is."""
         if isinstance(policy, str) and policy.startswith(PREFIX):
             return as_numbers(self.frame, *columns_of(self.frame, [policy]))
+        if is_function(policy):
+            found = np.asarray(policy(selected(self._native, self._context)), dtype=np.float64)
+            if found.shape == (self.frame.height,):  # of what was done, not of all actions
+                with np.errstate(divide="ignore"):
+                    return pl.Series(np.log(likelihoods_taken(name, found)))
+            policy = found if found.ndim == 2 else np.atleast_2d(found)
         if _is_word(policy, UNIFORM, self.frame) and self._action is not None:
             policy = np.full(len(self.actions), 1.0 / len(self.actions))
         self.known[name] = self.distribution(name, policy)
         return self.taken(self.known[name])
 
     def expected(
-        self, model: Any, payoffs: pl.Series, settings: Mapping[str, Any], names: list[str], episode: str | None
+        self,
+        model: Any,
+        columns: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        names: list[str],
+        episode: str | None,
+        drawn: Array | float | None,
+        most: Mapping[str, float],
     ) -> dict[str, Any]:
-        """What a model expects, as columns of the log."""
+        """What a model expects, as columns of the log; cut to floors where probabilities of the logger are known."""
         if self._action is None or episode is not None:
             raise ParameterError("a model expects payoffs of actions: it needs action=, and rows that are no steps")
         low, high = _checks.payoff_range(settings.get("payoff_range", (0.0, 1.0)), bounded=True)
-        y = (payoffs.cast(pl.Float64).fill_null(np.nan).to_numpy() - low) / (high - low)
+        y = (columns[PAYOFF].cast(pl.Float64).fill_null(np.nan).to_numpy() - low) / (high - low)
         y = np.where((y >= 0) & (y <= 1), y, np.nan)
         found = expected_payoffs(model, self.frame, self._native, self._context, len(self.actions), self._codes, y)
-        return model_columns(found, self._codes, self.known, names)
+        made = model_columns(found, self._codes, self.known, names)
+        if drawn is None or PROPENSITY not in columns or not all(name in self.known for name in names):
+            return made
+        own = np.exp(columns[PROPENSITY].to_numpy())
+        for name in names:
+            policy = self.known[name]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                weights = np.where(policy > 0, policy / drawn, 0.0)  # (n, A)
+                taken = policy[np.arange(len(own)), self._codes] / own
+            taken = np.where(np.isfinite(taken), taken, 0.0)  # of rows that are refused
+            made |= cut_columns(found[0], self._codes, policy, weights, taken, most[name], name)
+        return made
+
+    def fitted(self, model: Any) -> tuple[pl.Series, Fitted]:
+        """Log-propensities of what was done, by a classifier."""
+        if self._action is None:
+            raise ParameterError("propensities are those of actions: name the column of actions, action=")
+        found, how = fitted_propensities(model, self.frame, self._context, self._codes, len(self.actions))
+        return self.taken(found), how
 
     def taken(self, distribution: Array) -> pl.Series:
         with np.errstate(divide="ignore"):

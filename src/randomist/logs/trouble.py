@@ -14,13 +14,13 @@ What they look at:
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
 
-from randomist._compiled import compiled
 from randomist._types import Array, Indices
+from randomist.logs.kernel import SLICES
 
 if TYPE_CHECKING:
     from randomist.logs.log import Log
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from randomist.logs.tally import Heavy
 
 FALSE_ALARM = 1e-3  # of each warning, over all candidates
-SLICES = 16  # of a log, in time
 _LEAST = 50.0  # effective samples on each side of a comparison in time
 _POOR_COVERAGE = 0.5  # of missing mass
 _ONE = 0.01  # of a sum of squares that one row may have
@@ -50,14 +49,8 @@ class Trouble(str):
 class Slices:
     """Sums of a candidate's weights and payoffs in each of `SLICES` parts of the log, in time."""
 
-    def __init__(self, rows: int) -> None:
-        self._rows, self._seen = rows, 0
-        self._sums = np.zeros((SLICES, 6))  # rows, Σω, Σωy, Σω², Σω²y, Σω²y²
-
-    def add(self, weight: Array, payoffs: Array) -> None:
-        """The next rows, weighted by the policy that acted."""
-        _add_slices(weight, payoffs, self._sums, self._seen, self._rows)
-        self._seen += len(payoffs)
+    def __init__(self, sums: Array) -> None:
+        self._sums = sums  # rows, Σω, Σωy, Σω², Σω²y, Σω²y², weighted by the policy that acted  (SLICES, 6)
 
     def change(self) -> tuple[float, int, float]:
         """z of the clearest change between before and after, the slice where it begins, and its size."""
@@ -80,12 +73,8 @@ class Slices:
 class Neighbours:
     """Whether payoffs of neighbouring rows of one logger are alike: their correlation at distance 1."""
 
-    def __init__(self, loggers: int) -> None:
-        self._sums = np.zeros((loggers + 1, 5))  # pairs, Σy, Σy', Σyy', Σy²
-        self._last = np.array([-2.0, 0.0])  # logger and payoff of the row before
-
-    def add(self, loggers: Indices, payoffs: Array) -> None:
-        _add_neighbours(loggers, payoffs, self._sums, self._last)
+    def __init__(self, sums: Array) -> None:
+        self._sums = sums  # pairs, Σy, Σy', Σyy', Σy²  (loggers + 1, 5)
 
     def correlation(self) -> tuple[float, float]:
         """z and the correlation itself."""
@@ -102,23 +91,20 @@ class Neighbours:
 class Disagreement:
     """Balanced estimates against those of the policy that acted: Σ (ω - ω') y and its square."""
 
-    def __init__(self) -> None:
-        self._sums = np.zeros(4)  # rows, Σd, Σd², and the largest d²
-
-    def add(self, weight: Array, own: Array, payoffs: Array) -> None:
-        _add_difference(weight, own, payoffs, self._sums)
+    def __init__(self, rows: int, sums: Array) -> None:
+        self._rows, self._sums = rows, sums  # Σd, Σd², and the largest d²
 
     def found(self) -> tuple[float, float]:
         """z and the difference itself. Rows have different means, so the spread is overestimated, if at all."""
-        n, total, squares, largest = self._sums
+        total, squares, largest = self._sums
         if largest >= _ONE * squares:  # few rows decide: no normal approximation
             return 0.0, 0.0
-        return float(total / math.sqrt(squares)), float(total / n)
+        return float(total / math.sqrt(squares)), float(total / self._rows)
 
 
 def quantile(tests: int) -> float:
     """What |z| does not exceed in a clean log, but `FALSE_ALARM` of the time over so many tests."""
-    return float(-special.ndtri(FALSE_ALARM / (2 * max(tests, 1))))
+    return -NormalDist().inv_cdf(FALSE_ALARM / (2 * max(tests, 1)))
 
 
 def drifts(slices: list[Slices]) -> tuple[int, float, int, float] | None:
@@ -242,40 +228,3 @@ def copies_of(hashes: Indices) -> tuple[int, float]:
     apart = float(np.mean(hashes[far:] == hashes[:-far]))
     spread = math.sqrt(2.0 * max(apart * (1 - apart), 1.0 / n) / (n - far))
     return copies, near - apart if len(counts) >= _ALIKE and near - apart > 8.0 * spread else 0.0
-
-
-@compiled
-def _add_slices(weight: Array, payoffs: Array, sums: Array, seen: int, rows: int) -> None:
-    parts = sums.shape[0]
-    for i in range(len(payoffs)):
-        part = min((seen + i) * parts // rows, parts - 1)
-        w, y = min(weight[i], 1e100), payoffs[i]
-        sums[part, 0] += 1.0
-        sums[part, 1] += w
-        sums[part, 2] += w * y
-        sums[part, 3] += w * w
-        sums[part, 4] += w * w * y
-        sums[part, 5] += w * w * y * y
-
-
-@compiled
-def _add_neighbours(loggers: Indices, payoffs: Array, sums: Array, last: Array) -> None:
-    for i in range(len(payoffs)):
-        logger, y = loggers[i], payoffs[i]
-        if logger == last[0]:
-            sums[logger, 0] += 1.0  # -1, the unnamed logger, is the last of them
-            sums[logger, 1] += last[1]
-            sums[logger, 2] += y
-            sums[logger, 3] += last[1] * y
-            sums[logger, 4] += last[1] * last[1]
-        last[0], last[1] = logger, y
-
-
-@compiled
-def _add_difference(weight: Array, own: Array, payoffs: Array, sums: Array) -> None:
-    for i in range(len(payoffs)):
-        d = (min(weight[i], 1e100) - min(own[i], 1e100)) * payoffs[i]
-        sums[0] += 1.0
-        sums[1] += d
-        sums[2] += d * d
-        sums[3] = max(sums[3], d * d)

@@ -32,18 +32,10 @@ class Units:
     loss: Array
     weight: Array
     unusual: Flags  # where ω may exceed its bound, and E[ω | context] = 1 is subtracted in its place  (n,)
-    modelled: Array | None = None  # gains with a model's help, ω (y - f) + f̄, where there is one
 
     def control(self, k: int) -> Array:
         """What may be subtracted from a gain or a loss: its mean is 1, and it does not exceed the bound.  (n,)"""
         return np.where(self.unusual, 1.0, self.weight[k]) if self.unusual.any() else self.weight[k]
-
-    def with_model(self, k: int) -> tuple[Array, Array] | None:
-        """Gain and loss with a model's help; unusual rows go without, because nothing bounds them from below."""
-        if self.modelled is None:
-            return None
-        modelled = self.modelled[k]
-        return np.where(self.unusual, self.gain[k], modelled), np.where(self.unusual, self.loss[k], 1.0 - modelled)
 
 
 def of_rows(batch: LogArrays, factor: float = 1.0) -> tuple[Units, Array]:
@@ -56,11 +48,7 @@ def of_rows(batch: LogArrays, factor: float = 1.0) -> tuple[Units, Array]:
     for k in range(K):
         log_weight[k], weight[k] = weights(batch.log_likelihoods[:, k], batch.log_density)
     weight /= factor
-    gain, modelled = weight * batch.payoffs, None
-    if batch.expected.shape[1]:
-        value, means = batch.expected[:, 0], batch.expected[:, 1 : K + 1].T
-        modelled = weight * (batch.payoffs - value) + means
-    return Units(gain, weight * (1.0 - batch.payoffs), weight, batch.unusual, modelled), log_weight
+    return Units(weight * batch.payoffs, weight * (1.0 - batch.payoffs), weight, batch.unusual), log_weight
 
 
 class Clusters:

@@ -67,24 +67,22 @@ class Bets(ABC):
 
     def log_evidence(self, log_growth: Array, m: float) -> float:
         """log G(m), with Σ_i log(1 + λ X_i) in `log_growth`.  (F, S)"""
-        from scipy.special import logsumexp
-
-        return float(logsumexp(self.log_prior + log_growth - self.log_fair(m)))
+        return float(np.logaddexp.reduce((self.log_prior + log_growth - self.log_fair(m)).ravel()))
 
     def lower_bound(self, log_growth: Array, low: float, high: float) -> float:
         """The largest m in [low, high] below which all can be excluded; wrong with probability at most `error`."""
-        from scipy.optimize import brentq  # slow to import
-
         needed = math.log(1.0 / self.error)
-
-        def surplus(m: float) -> float:
-            return self.log_evidence(log_growth, m) - needed
-
-        if surplus(low) < 0:
+        if self.log_evidence(log_growth, low) < needed:
             return low
-        if surplus(high) >= 0:
+        if self.log_evidence(log_growth, high) >= needed:
             return high
-        return float(brentq(surplus, low, high, xtol=1e-13))
+        while high - low > 1e-13:  # halved, because SciPy's roots take longer to import than this takes
+            middle = 0.5 * (low + high)
+            if self.log_evidence(log_growth, middle) >= needed:
+                low = middle
+            else:
+                high = middle
+        return low
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +125,14 @@ class Constant:
     def add(self, variables: Sequence[Array]) -> None:
         """Some more rows of every variable.  F arrays of (n,)"""
         self._growth.add(variables)
+
+    def laid_next(self) -> tuple[Array, Array]:
+        """Stakes on every variable in the rows to come, and where variables are cut.  (F, S), (F,)"""
+        return self.bets.stakes, self.bets.caps
+
+    def take(self, rows: int, growth: Array, powers: Array) -> None:
+        """What stakes earned in rows that were summed elsewhere.  (F, S), (F, 3)"""
+        self._growth.take(growth)
 
     def lower_bound(self, low: float, high: float) -> float:
         """The largest m in [low, high] below which all can be excluded; wrong with probability at most `error`."""

@@ -111,6 +111,29 @@ class PlugIn:
             self._seen += end - begin
             begin = end
 
+    def laid_next(self) -> tuple[Array, Array]:
+        """Stakes on every variable in the rows to come, NaN where it is not bet on, and where variables are cut.
+
+        (F, S), (F,)
+        """
+        if self._seen == self._end:
+            self._open()
+        stakes = np.full((len(self._sums), _LOG_PRIOR.shape[1]), np.nan)
+        stakes[self._chosen] = self._blocks[-1][2]
+        return stakes, np.full(len(stakes), LARGEST_GAIN / self._blocks[-1][2].max())
+
+    def take(self, rows: int, growth: Array, powers: Array) -> None:
+        """What stakes earned in rows that were summed elsewhere, and ΣX, ΣX² and the least X of every variable.
+
+        The rows must not reach beyond the block that `laid_next` was asked for.  (F, S), (F, 3)
+        """
+        self._growth.take(growth[self._chosen][None, :])
+        known = slice(None) if self._seen >= FIRST else slice(0, self._late)
+        self._sums[known, :2] += powers[known, :2]
+        self._sums[known, 2] = np.minimum(self._sums[known, 2], powers[known, 2])
+        self._counts[known] += rows
+        self._seen += rows
+
     def lower_bound(self, low: float, high: float) -> float:
         """The largest m in [low, high] below which all can be excluded; wrong with probability at most `error`."""
         if not self._seen:

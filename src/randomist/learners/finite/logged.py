@@ -10,6 +10,7 @@ import numpy as np
 
 from randomist._types import Array, Indices
 from randomist.errors import ParameterError
+from randomist.learners.finite.prior import Prior
 from randomist.spaces import Finite
 
 if TYPE_CHECKING:
@@ -35,19 +36,26 @@ def logged_rows(log: Log, space: Finite) -> Iterator[Samples]:
         yield Samples(source_of[rows.loggers], density, rows.payoffs)
 
 
-def _columns(log: Log, space: Finite) -> list[int]:
-    """Which of the log's likelihoods belongs to each decision, and then to each logger."""
-    if not log.names_loggers:
-        raise ParameterError(
-            "the log does not say which policy drew each row, so the mixture of all that drew is not known; give it a "
-            "column 'logger', and a likelihood column for every logger"
-        )
-    K = space.size
-    if len(log.candidates) < K:
+def logged_prior(log: Log, space: Finite) -> Prior:
+    """What a log that has only propensities says: its estimates, each worth its effective rows."""
+    _check_candidates(log, space)
+    found, K = log.evaluate(), space.size
+    plays = np.where(np.isfinite(found.self_normalised), found.effective_samples, 0.0)[:K]
+    return Prior((np.where(plays > 0, found.self_normalised[:K], 0.0), plays), K, 0)
+
+
+def _check_candidates(log: Log, space: Finite) -> None:
+    if len(log.candidates) < space.size:
         raise ParameterError(
             f"the log has likelihoods of {len(log.candidates)} candidates ({', '.join(log.candidates)}), the space "
-            f"{K} decisions; the first {K} candidates of the log are the decisions, in their order"
+            f"{space.size} decisions; the first {space.size} candidates of the log are the decisions, in their order"
         )
+
+
+def _columns(log: Log, space: Finite) -> list[int]:
+    """Which of the log's likelihoods belongs to each decision, and then to each logger."""
+    _check_candidates(log, space)
+    K = space.size
     others = dict(zip(log.likelihoods[K:], range(K, len(log.likelihoods)), strict=True))
     unknown = [name for name in others if name not in space.loggers]
     if unknown:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from randomist._checks import finite_array
-from randomist._types import Array
+from randomist._types import Array, Indices
 from randomist.errors import ParameterError, ShapeError
 from randomist.histories.estimates import Estimates
 from randomist.importance import bounds
@@ -46,6 +47,18 @@ class Prior:
             self._log_plays = np.log(self.plays)
         self.total = float(self.plays.sum())
 
+    @classmethod
+    def joined(cls, parts: Sequence[Prior | None], size: int) -> Prior | None:
+        """What several of them say together, for so many decisions; None if there is none."""
+        known = [part for part in parts if part is not None]
+        if not known:
+            return None
+        plays, weighted = np.zeros(size), np.zeros(size)
+        for part in known:
+            plays[: len(part.plays)] += part.plays
+            weighted[: len(part.plays)] += part.plays * part.values
+        return cls((np.divide(weighted, plays, out=np.zeros(size), where=plays > 0), plays), size, 0)
+
     def check_range(self, scale: PayoffScale) -> None:
         """Refuse values outside of the range of payoffs; a running one begins with them."""
         known = self.values[self.plays > 0]
@@ -58,6 +71,23 @@ class Prior:
                 f"the values of prior lie in {known.min()}..{known.max()}, outside payoff_range ({scale.low}, "
                 f"{scale.high}); give them in the units of payoffs"
             )
+
+    def mixed_in(
+        self, rows: Indices, told: Array, weight: Array, sums: Array, scale: PayoffScale
+    ) -> tuple[Array, Array]:
+        """Distributions of payoffs by bins, for some decisions, with pseudo-samples among them.  (n, B), (n, B)
+
+        `told` is what the told samples are worth. How pseudo-samples spread is not known: they are all at the ends of
+        the range, as far apart as their mean allows, so that they never say more than any samples of that mean would.
+        """
+        plays, mean = self.plays[rows], np.clip(scale.units(self.values[rows]), 0.0, 1.0)
+        total = weight.sum(axis=1)
+        share = np.divide(told, total, out=np.zeros(len(rows)), where=total > 0)[:, None]
+        weight, sums = weight * share, sums * share
+        weight[:, 0] += plays * (1.0 - mean)
+        weight[:, -1] += plays * mean
+        sums[:, -1] += plays * mean
+        return weight, sums
 
     def combine(self, estimates: Estimates, scale: PayoffScale, worth: float, confidence: float) -> Estimates:
         """Estimates on the [0, 1] scale, from a history of `worth` samples, with what was known before."""

@@ -66,17 +66,25 @@ class Realist(SharedHistoryLearner):
     def _divergences(self, rows: Indices, estimates: Estimates, best: float, ceiling: float) -> Array:
         """K_inf of some decisions.  (n,) -> (n,)"""
         if "weights" in self.digested:
-            if best == self.digested["best"]:
+            if best == self.digested["best"] and self._prior is None:
                 return self.digested["divergences"][rows]
             weight, sums = self.digested["weights"][rows], self.digested["sums"][rows]
         else:
             weight, sums = self.history.payoff_distributions(rows, estimates)
+        if self._prior is not None:
+            told = self._told(estimates.effective_samples)[rows]
+            weight, sums = self._prior.mixed_in(rows, told, weight, sums, self._scale)
         return k_inf(weight, sums / ceiling, best / ceiling)
 
     def _variance(self, estimates: Estimates, eta: Array) -> Array:
         """Of the payoffs, as if one sample more had missed the mean by the range of all values.  (K,)"""
         kept = self.digested if "errors" in self.digested else self._errors(estimates)
+        eta = self._told(eta)
         return eta * kept["errors"] ** 2 + kept["spread"] ** 2 / (1 + eta)
+
+    def _told(self, effective: Array) -> Array:
+        """Effective samples without those of a prior, which has no distribution of payoffs.  (K,)"""
+        return effective if self._prior is None else np.maximum(effective - self._prior.plays, 0.0)
 
     def digest(self, estimates: Estimates) -> dict[str, Array]:
         """Estimates that are kept for long: what `index` needs of the payoffs, of all decisions."""

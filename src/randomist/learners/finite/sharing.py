@@ -22,7 +22,7 @@ from randomist.importance.estimators import find_estimator
 from randomist.importance.passes.layout import HUGE
 from randomist.learners.base import Trial
 from randomist.learners.finite.base import FiniteLearner
-from randomist.learners.finite.logged import logged_rows
+from randomist.learners.finite.logged import logged_prior, logged_rows
 from randomist.learners.finite.prior import Prior
 from randomist.learners.finite.refresh import FROM, Refresh
 from randomist.learners.settings import bias_factor, check_range_known
@@ -90,6 +90,7 @@ class SharedHistoryLearner(FiniteLearner):
         refresh = None if self.refresh == "auto" and cheap else self.refresh
         self._refresh = Refresh(refresh, self.refresh_from, self._span)
         self._prior: Prior | None = None
+        self._logged: Prior | None = None  # what logs said that do not name who acted
         self._estimator, divergence = find_estimator(self.estimator), find_divergence(self.divergence)
         self._bias_factor = bias_factor(self.bias_correction, self._estimator)
         super().__post_init__()
@@ -144,14 +145,21 @@ class SharedHistoryLearner(FiniteLearner):
         """Begin with what others logged, or go on with it: rows of an `rd.Log` inform the estimates like told ones.
 
         The log's candidates are the decisions, in their order, and its other loggers are those that the space names:
-        their densities are part of the mixture that weights are divided by. The log must say who acted. Rows are not
-        asked, so `record` has none of them; payoffs are mapped by the learner's range, not by the log's.
+        their densities are part of the mixture that weights are divided by. Rows are not asked, so `record` has none of
+        them; payoffs are mapped by the learner's range, not by the log's.
+
+        A log that has only propensities does not say what its logger would have done elsewhere, so its rows cannot be
+        part of a mixture. They are weighted by themselves, and count as a `prior` does: the self-normalised estimate of
+        each decision, worth its effective rows.
         """
         if self._span is not None:
             raise ParameterError(
                 "rows of a log have no age: absorb them into a learner without window or discount, and tell one that "
                 "forgets what happens from now on"
             )
+        if not log.names_loggers:
+            self._absorb_estimates(log)
+            return
         if find_divergence(self.divergence).stepwise:
             raise ParameterError("a log has no trajectories; take divergence='empirical' to absorb it")
         sources, low, high = np.zeros(self.space.sources, np.int64), np.inf, -np.inf
@@ -169,6 +177,22 @@ class SharedHistoryLearner(FiniteLearner):
                 self.history.add_counted(source, log_density, payoff)
         self._close_opening(np.flatnonzero(self.history.plays[: self.space.size]))
         self._estimate_anew()
+
+    def _absorb_estimates(self, log: Log) -> None:
+        new = logged_prior(log, self.space)
+        known = new.values[new.plays > 0]
+        if self._scale.running and len(known):
+            self._widen(float(known.min()), float(known.max()))
+        new.check_range(self._scale)
+        self._logged = Prior.joined([self._logged, new], self.space.size)
+        self._know_before()
+        self._close_opening(np.flatnonzero(new.plays))
+        self._estimate_anew()
+
+    def _know_before(self) -> None:
+        """What is known without a sample: the setting `prior`, and logs that do not name who acted."""
+        given = None if self.prior is None else Prior(self.prior, self.space.size, self.space.added)
+        self._prior = given if self._logged is None else Prior.joined([given, self._logged], self.space.size)
 
     def recommend(self) -> int:
         """The decision with the best estimated value among those that the history knows, the first one of equals.
@@ -382,6 +406,11 @@ class SharedHistoryLearner(FiniteLearner):
 
     # Save and load.
 
+    def state(self) -> dict[str, Any]:
+        if self._logged is None:
+            return super().state()
+        return super().state() | {"logged": {"values": self._logged.values, "plays": self._logged.plays}}
+
     def _caches(self) -> dict[str, Any]:
         caches = self.history.state()
         if self._estimates is not None and not self._refresh.exact(self.told):
@@ -395,6 +424,10 @@ class SharedHistoryLearner(FiniteLearner):
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
+        if "logged" in state:
+            values, plays = (np.asarray(state["logged"][name], np.float64) for name in ("values", "plays"))
+            self._logged = Prior.joined([Prior((values, plays), len(values), 0)], self.space.size)
+            self._know_before()
         record, caches = self.record, state["caches"]
         told: tuple[Any, ...] = (np.empty(0, np.int64), np.empty(0), np.empty(0))
         if record.keep:
