@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from randomist import importance as importance
     from randomist import learners as learners
     from randomist import logs as logs
+    from randomist import plots as plot  # noqa: F401
     from randomist import policies as policies
     from randomist import simulation as simulation
     from randomist import study as study
@@ -104,7 +105,7 @@ _NAMES = {
 }
 _MODULES = "errors importance learners logs policies simulation study tasks testing theory"
 _HOMES = {name: f"randomist.{home}" for home, names in _NAMES.items() for name in names.split()}
-_HOMES |= dict.fromkeys(_MODULES.split(), "")
+_HOMES |= dict.fromkeys(_MODULES.split(), "") | {"plot": "randomist.plots:"}
 
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazy(__name__, _HOMES, {"randomist.logs": "run", "randomist.study": "study"})

@@ -60,15 +60,16 @@ def lazy(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package whose names are imported on first use.
 
-    `homes` has the module in which each name is defined; a name whose home is "" is a submodule itself. `needs` has
-    the extra that a module needs beyond the core, for the message where it is not installed.
+    `homes` has the module in which each name is defined; a name whose home is "" is a submodule itself, and one whose
+    home ends in a colon stands for that module. `needs` has the extra that a module needs beyond the core, for the
+    message where it is not installed.
     """
     extras = needs or {}
 
     def find(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = homes[name] or f"{package}.{name}"
+        module = homes[name].rstrip(":") or f"{package}.{name}"
         try:
             found = import_module(module)
         except ImportError as missing:
@@ -78,7 +79,7 @@ def lazy(
             raise ImportError(
                 f"{package}.{name} needs the `{extra}` extra ({missing}); pip install 'randomist[{extra}]'"
             ) from missing
-        value = getattr(found, name) if homes[name] else found
+        value = found if homes[name] in ("", f"{module}:") else getattr(found, name)
         setattr(sys.modules[package], name, value)  # from now on without this function
         return value
 

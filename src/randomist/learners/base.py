@@ -110,8 +110,9 @@ class Learner(ABC):
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
+        made: Any = cls
         if "__repr__" not in vars(cls):
-            cls.__repr__ = Learner.__repr__  # type: ignore[method-assign]  # not the one that @dataclass would make
+            made.__repr__ = Learner.__repr__  # not the one that @dataclass would make
 
     def __post_init__(self) -> None:
         self._check_settings()

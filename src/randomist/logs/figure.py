@@ -1,38 +1,27 @@
-"""The figure of an evaluation: estimates and intervals, one line per candidate."""
+"""The figures of an evaluation: estimates and intervals, one line per candidate; intervals while rows come."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-import numpy as np
-
 from randomist.logs.anytime import Sequence
 from randomist.logs.report import Evaluation
-from randomist.plots.style import STYLE
+from randomist.plots import estimates
+from randomist.plots.drawing import draw as draw_picture
+from randomist.plots.marks import Axis, Band, Line, Panel, Picture, ends
 
 
 def draw_sequence(sequence: Sequence, candidates: tuple[str, ...], level: float, path: Path) -> None:
-    """How intervals shrink while rows come."""
-    with plt.rc_context(STYLE):
-        figure, axis = plt.subplots(figsize=(6.8, 3.6), layout="constrained")
-        for k, name in enumerate(candidates):
-            (line,) = axis.plot(sequence.rows, (sequence.low[:, k] + sequence.high[:, k]) / 2, linewidth=1, label=name)
-            axis.fill_between(
-                sequence.rows, sequence.low[:, k], sequence.high[:, k], color=line.get_color(), alpha=0.25, linewidth=0
-            )
-        axis.set_xscale("log")
-        axis.set_xlabel("rows")
-        axis.set_ylabel("expected payoff")
-        axis.set_title(f"{level:.0%} intervals that hold at every row at once")
-        figure.legend(loc="outside lower center", ncols=4)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path)
-        plt.close(figure)
+    """How intervals shrink while rows come; a line is the middle of its interval."""
+    rows, middle = sequence.rows.astype(float), (sequence.low + sequence.high) / 2
+    bands = [Band(rows, sequence.low[:, k], sequence.high[:, k], colour=k) for k in range(len(candidates))]
+    lines = [Line(rows, middle[:, k], name, k, k) for k, name in enumerate(candidates)]
+    first, last = (rows[0], rows[-1]) if rows[0] < rows[-1] else (rows[0] / 2, rows[0] * 2)
+    x = Axis("rows", first, last, log=True)
+    panel = Panel(x, Axis("expected payoff", *ends(sequence.low, sequence.high)), (*bands, *lines))
+    title = f"{level:.0%} intervals that hold at every row at once"
+    draw_picture(Picture((panel,), title, height=3.2), path=path)
 
 
 def draw(evaluation: Evaluation, path: Path, truth: Mapping[str, float] | None = None) -> None:
@@ -40,33 +29,4 @@ def draw(evaluation: Evaluation, path: Path, truth: Mapping[str, float] | None =
 
     A dashed line is the estimate of the baseline, a star the truth, if given.
     """
-    count = len(evaluation.candidates)
-    with plt.rc_context(STYLE):
-        figure, axis = plt.subplots(figsize=(6.8, 1.5 + 0.42 * count), layout="constrained")
-        rows = np.arange(count)[::-1]
-        contender = np.array([name in evaluation.contenders for name in evaluation.candidates])
-        for is_open, colour, words in ((True, "#56B4E9", "may be the best"), (False, "#B8B8B8", "not the best")):
-            chosen = contender == is_open
-            if chosen.any():
-                label = f"{evaluation.level:.0%} interval, {words}" if count > 1 else f"{evaluation.level:.0%} interval"
-                axis.hlines(
-                    rows[chosen], evaluation.low[chosen], evaluation.high[chosen], colour, linewidth=7, label=label
-                )
-        low, high = evaluation.payoff_range
-        naive_low, naive_high = np.clip([evaluation.naive_low, evaluation.naive_high], low, high)
-        axis.hlines(rows - 0.22, naive_low, naive_high, "#333333", linewidth=0.8, label="naive interval")
-        estimates = np.clip(evaluation.self_normalised, low, high)
-        axis.plot(estimates, rows, "o", color="#000000", markersize=4, linestyle="none", label="estimate")
-        if evaluation.baseline is not None:
-            now = estimates[evaluation.candidates.index(evaluation.baseline)]
-            axis.axvline(now, color="#D55E00", linewidth=1, linestyle="--", label=f"{evaluation.baseline} (status quo)")
-        if truth is not None:
-            known = [(truth[name], row) for name, row in zip(evaluation.candidates, rows, strict=True) if name in truth]
-            axis.plot(*zip(*known, strict=True), "*", color="#CC79A7", markersize=9, linestyle="none", label="truth")
-        axis.set_yticks(rows, evaluation.candidates)
-        axis.set_ylim(-0.6, count - 0.4)
-        axis.set_xlabel("expected payoff")
-        figure.legend(loc="outside lower center", ncols=4)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path)
-        plt.close(figure)
+    estimates(evaluation, truth=truth, path=path)

@@ -68,7 +68,8 @@ def optimize(
             "optimize calls a function of what `ask` draws, and the policies of this study act elsewhere: ask, run the "
             "policy, and tell(trial, payoff, log_likelihoods=...)"
         )
-    problem = FunctionTask(task, space) if is_function(task) else find_task(task)  # type: ignore[arg-type]
+    given: Any = task
+    problem = FunctionTask(given, space) if is_function(given) else find_task(given)
     surely, told = sure_level(learner, until, level), Told()
     sure = None if surely is None else partial(study.surviving, surely)
     endings = [] if sure is None else [when_sure(sure)]
