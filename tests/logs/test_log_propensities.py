@@ -81,6 +81,7 @@ def test_what_an_evaluation_rests_on_is_said_and_stakes_are_constant():
     log = rd.Log.from_table(columns, propensity_model="default", **asked)
     found = log.evaluate()
     assert found.propensity_factor == FACTOR == 1.2
+    assert found.verdict().endswith(", at 95%, if propensities are right to within a factor of 1.2 in every row.")
     words = found.assumptions()
     assert "right to within a factor of 1.2 in every row. Propensities were fitted (logistic regression" in words
     assert found.to_dict()["fitted"] == str(log.fitted)

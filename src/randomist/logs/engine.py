@@ -88,11 +88,12 @@ class Ray:
             import ray
         except ImportError:
             raise ImportError("engine='ray' needs the extra ray: pip install 'randomist[ray]'") from None
-        self._ray, self._started = ray, not ray.is_initialized()
+        self._ray: Any = ray
+        self._started = not ray.is_initialized()
         if self._started:
             address = os.environ.get("RAY_ADDRESS")
             ray.init(address, num_cpus=None if address else jobs, log_to_driver=False)
-        self.jobs = jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))  # type: ignore[no-untyped-call]
+        self.jobs = jobs or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     def map(self, function: Callable[..., Result], items: Iterable[Item], *shared: Any) -> Iterator[Result]:
         call = self._ray.remote(function).options(max_retries=-1)

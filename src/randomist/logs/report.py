@@ -77,7 +77,14 @@ class Evaluation:
         return self.high - self.low
 
     def verdict(self) -> str:
-        """Which candidate is best, or which cannot be told apart."""
+        """Which candidate is best, or which cannot be told apart; and what that rests on, if it must be said."""
+        words = self._verdict()
+        if self.propensity_factor == 1.0 and self.fitted is None:
+            return words
+        rests = f"if propensities are right to within a factor of {self.propensity_factor:g} in every row"
+        return f"{words.removesuffix('.')}, {rests}."
+
+    def _verdict(self) -> str:
         level = f"{self.level:.0%}" if round(self.level * 100, 6).is_integer() else f"{self.level:.4g}"
         if len(self.candidates) == 1:
             return f"{self.leader} is worth between {self.low[0]:.4g} and {self.high[0]:.4g}, at {level}."
@@ -128,7 +135,7 @@ class Evaluation:
     def _repr_html_(self) -> str:
         columns = (self.self_normalised, self.low, self.high, self.effective_samples)
         rows = list(zip(self.candidates, *(column.tolist() for column in columns), strict=True))
-        heads = ("candidate", "estimate", "low", "high", "effective samples")
+        heads = ("candidate", "estimate", "low", "high", "effective rows")
         notes = (self.assumptions(), *map(str, self.warnings))
         return _html.table(self.verdict(), rows, heads, notes)
 
