@@ -10,11 +10,13 @@ import jax
 import jax.numpy as jnp
 
 from randomist.errors import ParameterError
+from randomist.importance.estimators import find_estimator
 from randomist.learners.base import Learner
 from randomist.learners.finite.ftl import FollowTheLeader
 from randomist.learners.finite.optimist import Optimist
 from randomist.learners.finite.randomist import Randomist
 from randomist.learners.finite.ucb1 import UCB1
+from randomist.learners.settings import bias_factor
 
 
 class Seen(NamedTuple):
@@ -49,9 +51,10 @@ def shares(learner: Learner) -> bool:
 
 
 def _bias(learner: Any) -> float:
-    if learner._bias_factor is None:
+    factor = bias_factor(learner.bias_correction, find_estimator(learner.estimator))
+    if factor is None:
         raise ParameterError('bias_correction="computed" is not known to runs over many seeds at once')
-    return float(learner._bias_factor)
+    return factor
 
 
 def _ftl(learner: Any) -> Index:
