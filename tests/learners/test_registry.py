@@ -89,7 +89,8 @@ def test_titles_and_looks_are_those_of_the_figures():
     assert registry.look("randomist", {"perturbation_scale": 8.1}) == ("#0072B2", "-", "o")
     assert registry.look("randomist", {"perturbation_scale": 1.1}) == ("#56B4E9", "-", "s")
     assert registry.look("pgpe", {"step_size": 100.0}) == ("#009E73", (0, (5, 1, 1, 1)), "P")
-    assert registry.look("auto") == registry.look("bench.mine:Patient") == ("#333333", "-", ".")
+    assert registry.look("auto") == registry.look("realist") == ("#882255", "-", "*")
+    assert registry.look("bench.mine:Patient") == ("#333333", "-", ".")
 
 
 @pytest.mark.parametrize(
