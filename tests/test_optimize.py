@@ -198,6 +198,11 @@ def test_errors_of_tasks_and_of_ranges_carry_the_run_too():
     assert outside.value.run.failures == {}
 
 
+def test_callbacks_are_functions():
+    with pytest.raises(errors.ParameterError, match="functions of an Outcome, got 3"):
+        rd.optimize(lambda x: x, low=0, high=1, rounds=2, callbacks=[3])
+
+
 def test_callbacks_see_every_round_and_may_end_the_run():
     outcomes, done = [], []
 

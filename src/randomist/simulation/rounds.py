@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from randomist._json import frozen
-from randomist.errors import NoDataError, PayoffError, PayoffOutOfRangeError, SavedRunError
+from randomist.errors import NoDataError, ParameterError, PayoffError, PayoffOutOfRangeError, SavedRunError
 from randomist.simulation.calls import Answer, Calls
 from randomist.simulation.journal import Journal
 
@@ -57,6 +57,9 @@ class Rounds:
         callbacks: Sequence[Callable[[Outcome], Any]],
         endings: Sequence[Callable[[int], str | None]],
     ) -> None:
+        for callback in callbacks:
+            if not callable(callback):
+                raise ParameterError(f"callbacks are functions of an Outcome, got {callback!r:.80}")
         self.learner, self.space, self.sign = learner, space, sign
         self.failed: dict[int, Any] = {}  # mediators
         self.notes: list[str] = []
