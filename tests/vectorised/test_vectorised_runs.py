@@ -138,9 +138,13 @@ def test_payoffs_of_lqg_have_the_right_mean():
         ({"task": rd.task("bernoulli", means=[0.1, 0.2])}, "got Dirac"),
         ({"task": Other()}, "know the tasks"),
         ({"rounds": 0}, "rounds"),
+        ({"learner": None}, "name a learner"),
+        ({"seeds": [3, -1]}, "seeds must be whole numbers >= 0, got -1"),
+        ({"payoff_range": "running"}, "payoff_range of two numbers"),
+        ({"jobs": 2}, "leave jobs, or device, out"),
     ],
 )
 def test_what_a_device_cannot_do_is_said(given, words):
     arguments = {"task": "illustrative", "learner": "optimist", "rounds": 5, "seeds": 2, "device": "cpu"} | given
     with pytest.raises(ParameterError, match=words):
-        vectorised.optimize_many(**arguments)
+        rd.optimize_many(**arguments)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
 from randomist._lookup import ours
+from randomist.errors import ParameterError
 from randomist.learners.registry import LearnerLike
 from randomist.simulation.loop import Problem, optimize
 from randomist.simulation.run import Run
@@ -48,6 +49,8 @@ def optimize_many(
     distribution, since a device draws from streams of its own.
     """
     if device is not None:
+        if jobs != 1:
+            raise ParameterError(f"a device makes all runs at once, got jobs={jobs!r:.80}: leave jobs, or device, out")
         runs: Sequence[Run] = ours("randomist.vectorised:optimize_many")(
             task, learner, rounds, seeds, device=device, **settings
         )

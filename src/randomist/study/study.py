@@ -14,13 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from randomist import _html
 from randomist._checks import flag, whole_number
-from randomist._types import Indices
-from randomist.errors import ParameterError, SpaceError, UnknownTrialError
-from randomist.histories.estimates import Estimates
+from randomist.errors import ParameterError, UnknownTrialError
 from randomist.learners.base import Learner, Proposal, Trial
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite, Space
 from randomist.study import changes, replay, telling
+from randomist.study.answers import Answers
 from randomist.study.checks import check_id, check_lease, check_ticket, check_worker, clean
 from randomist.study.forks import on_fork
 from randomist.study.keeping import Kept
@@ -45,8 +44,6 @@ from randomist.study.streams import Stream, Streams
 
 if TYPE_CHECKING:
     from randomist.families.base import Family
-    from randomist.learners.box.interval import Confirmation, Interval
-    from randomist.learners.finite.certainty import Intervals
     from randomist.logs import Log
     from randomist.policies.episodes import Episode
     from randomist.simulation.rounds import Outcome
@@ -57,7 +54,7 @@ LARGEST_BATCH = 1000
 T = TypeVar("T")
 
 
-class Study(Kept):
+class Study(Answers, Kept):
     """A learner that survives its process. Made by `create_study` and `load_study`.
 
     The learner proposes trials, given what was told so far, outside of any transaction; then they are written in one.
@@ -174,53 +171,6 @@ class Study(Kept):
         Tell them, and `confirmed` has an interval. `lease`, `ticket` and `worker` are as for `ask`.
         """
         return self._asked(n, "n", lease, ticket, worker, confirm=True)
-
-    def estimates(self) -> Estimates:
-        """What all told trials say about every decision of a Finite space."""
-        if not self._finite:
-            raise SpaceError(f"{self.learner_name} searches a box; ask for estimate(decisions)")
-        found: Estimates = self.look(lambda learner, _: learner.estimates())
-        return found
-
-    def estimate(self, decisions: ArrayLike) -> Estimates:
-        """What all told trials say about any decisions of a Box."""
-        if self._finite:
-            raise SpaceError(f"{self.learner_name} searches a finite set; ask for estimates()")
-        found: Estimates = self.look(lambda learner, _: learner.estimate(decisions))
-        return found
-
-    def intervals(self, level: float = 0.95) -> Intervals:
-        """Low and high of every decision's mean payoff; all hold together, however often one looks."""
-        self._check_finite("intervals")
-        found: Intervals = self.look(lambda learner, _: learner.intervals(level))
-        return found
-
-    def surviving(self, level: float = 0.95) -> Indices:
-        """The decisions that may still be best: workers can stop when one is left."""
-        self._check_finite("survivors")
-        found: Indices = self.look(lambda learner, _: learner.surviving(level))
-        return found
-
-    def rounds_left(self, level: float = 0.95) -> float:
-        """An estimate of how many more rounds it takes until one decision survives."""
-        self._check_finite("survivors")
-        return float(self.look(lambda learner, _: learner.rounds_left(level)))
-
-    def interval(self, point: ArrayLike | None = None, level: float = 0.95) -> Interval:
-        """An interval for the mean payoff at a point, by default the recommended one. `Auto` has it."""
-        self._check_has("interval")
-        found: Interval = self.look(lambda learner, _: learner.interval(point, level))
-        return found
-
-    def confirmed(self, level: float = 0.95) -> Confirmation:
-        """What the plays of the last `confirm`, by whichever worker, say about that point alone. `Auto` has it."""
-        self._check_has("confirmed")
-        found: Confirmation = self.look(lambda learner, _: learner.confirmed(level))
-        return found
-
-    def recommend(self) -> Any:
-        """The decision with the best estimated value, as the learner says it."""
-        return self.look(lambda learner, _: learner.recommend())
 
     def optimize(
         self,
@@ -408,14 +358,6 @@ class Study(Kept):
         return _html.table(f"Study {self.name}", rows)
 
     # Inside.
-
-    def _check_finite(self, wanted: str) -> None:
-        if not self._finite:
-            raise SpaceError(f"{self.learner_name} searches a box, and there are {wanted} of finite sets only")
-
-    def _check_has(self, method: str) -> None:
-        if not hasattr(self._kind, method):
-            raise ParameterError(f"{self.learner_name} has no {method}, only Auto has; a finite set has intervals()")
 
     def _asked(
         self, n: int, named: str, lease: float | None, ticket: str | None, worker: str | None, confirm: bool = False

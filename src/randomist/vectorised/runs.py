@@ -20,7 +20,7 @@ from randomist.tasks.base import Task
 from randomist.tasks.base import task as find_task
 from randomist.vectorised.backend import computing_on, device_named, memory_of
 from randomist.vectorised.history import BYTES, Own, Shared
-from randomist.vectorised.learners import index_of, shares
+from randomist.vectorised.learners import INDICES, index_of, shares
 from randomist.vectorised.spaces import Set, set_of
 from randomist.vectorised.tasks import payoff_of
 
@@ -75,7 +75,7 @@ class Runs(Sequence[Run]):
 
 def optimize_many(
     task: str | Task,
-    learner: LearnerLike,
+    learner: LearnerLike | None = None,
     rounds: int = 100,
     seeds: int | Sequence[int] = 10,
     *,
@@ -93,7 +93,13 @@ def optimize_many(
     chosen = tuple(range(whole_number(seeds, "seeds")) if isinstance(seeds, int) else map(int, seeds))
     if not isinstance(given.space, Finite):
         raise ParameterError(f"runs over many seeds at once are for finite sets; {given.id!r} has a box")
+    if learner is None:
+        raise ParameterError(f"name a learner for runs on a device: {', '.join(cls.__name__ for cls in INDICES)}")
+    if min(chosen) < 0:
+        raise ParameterError(f"seeds must be whole numbers >= 0, got {min(chosen)}")
     maker = make(learner, given, **{"seed": 0, **settings})
+    if isinstance(maker.payoff_range, str) or not np.isfinite(maker.payoff_range).all():
+        raise ParameterError(f"runs on a device need a payoff_range of two numbers, got {maker.payoff_range!r:.80}")
     place = device_named(device)
     with computing_on(place):
         space, index, payoff = set_of(given.space), index_of(maker), payoff_of(given)
@@ -108,7 +114,7 @@ def optimize_many(
             if progress is not None:
                 progress(start + len(part))
     decisions, mediators, payoffs = (np.concatenate(entries) for entries in zip(*parts, strict=True))
-    low, high = maker.payoff_range if not isinstance(maker.payoff_range, str) else (0.0, 1.0)
+    low, high = maker.payoff_range
     return Runs(given, type(maker).__name__, chosen, decisions, mediators, low + (high - low) * payoffs)
 
 
