@@ -145,7 +145,8 @@ def checkpointed(study: rd.Study) -> int:
     """A checkpoint of this moment; how many closings it covers."""
     study.look(
         lambda learner, known: study.storage.save(
-            study.record.id, replay.checkpoint_of(study.record.learner, learner, known.closed, study._replica._changes)
+            study.record.id,
+            replay.checkpoint_of(study.record.learner, learner, known.closed, study._asker.replica._changes),
         )
     )
     return study.counters.checkpointed

@@ -46,17 +46,17 @@ def test_what_a_worker_did_before_it_knew(place, monkeypatch):
     trial = theirs.ask()
     ours.retire(trial.decision)
     theirs.tell(trial, 0.5)
-    real = theirs.storage.ask
+    real = theirs.storage.ask_all
 
-    def raced(study, trials, request):
-        monkeypatch.setattr(theirs.storage, "ask", real)
-        decision = int(trials[0].decision)
+    def raced(study, asks):
+        monkeypatch.setattr(theirs.storage, "ask_all", real)
+        decision = int(asks[0].trials[0].decision)
         if ours.active[decision] and ours.active.sum() > 1:
             ours.retire(decision)
         ours.add(SIXTH)
-        return real(study, trials, request)
+        return real(study, asks)
 
-    monkeypatch.setattr(theirs.storage, "ask", raced)
+    monkeypatch.setattr(theirs.storage, "ask_all", raced)
     asked = theirs.ask()
     assert not ours.active[asked.decision], "it was decided before the other one retired it"
     theirs.tell(asked, 0.75)
@@ -129,18 +129,18 @@ KILLED = """
 import os, signal, sys
 import randomist as rd
 from randomist.study.storages.sql.storage import SQLStorage
-from randomist.study.storages.sql import storage as module
+from randomist.study.storages.sql import writing as module
 
 study = rd.load_study("car", storage=sys.argv[1])
 study.tell(study.ask(), 0.5)
 if sys.argv[2] == "before":
-    real = module._count
+    real = module.count
     def count(connection, *a, changes=0, **more):
         found = real(connection, *a, changes=changes, **more)
         if changes:
             os.kill(os.getpid(), signal.SIGKILL)
         return found
-    module._count = count
+    module.count = count
 else:
     real = SQLStorage.change
     def change(*a):

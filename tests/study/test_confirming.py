@@ -232,14 +232,14 @@ def test_plays_are_named_by_the_numbers_they_get(sqlite, monkeypatch):
     """Another worker is faster, again and again; and this one draws from streams of its own since."""
     study, other = (rd.create_study("car", rd.Auto(**CORNERS, seed=7), storage=sqlite, exist_ok=True) for _ in "ab")
     play(study, 8)
-    ask, before = study.storage.ask, []
+    ask, before = study.storage.ask_all, []
 
     def late(*arguments):
         if len(before) < 3:
             before.append(other.ask())
         return ask(*arguments)
 
-    monkeypatch.setattr(study.storage, "ask", late)
+    monkeypatch.setattr(study.storage, "ask_all", late)
     trials = study.confirm(4)
     assert [t.id for t in (*before, *trials)] == list(range(8, 15))
     for one in (study, other, rd.load_study("car", storage=sqlite)):

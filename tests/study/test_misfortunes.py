@@ -93,14 +93,14 @@ from tests.study.helpers import *
 study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=sys.argv[2], worker="parent", patience=20)
 play(study, 3)
 inside, go = threading.Event(), threading.Event()
-storage, real = study.storage, study.storage.ask
+storage, real = study.storage, study.storage.ask_all
 def slowly(*arguments):
     inside.set()
     go.wait()
     return real(*arguments)
-storage.ask = slowly
+storage.ask_all = slowly
 if sys.argv[3] == "writing":  # in the middle of a transaction
-    del storage.ask
+    del storage.ask_all
     database, count = storage.database, storage.database.write
     def within(work):
         def longer(connection, tried):
@@ -117,7 +117,7 @@ if sys.argv[3] == "writing":
 child = os.fork()
 if child == 0:
     try:
-        storage.__dict__.pop("ask", None)
+        storage.__dict__.pop("ask_all", None)
         getattr(storage, "database", storage).__dict__.pop("write", None)
         assert study.estimates().plays.sum() == 3
         trial = study.ask(worker="child")

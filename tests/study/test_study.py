@@ -323,14 +323,14 @@ def test_a_lost_race_draws_anew(url, monkeypatch):
     study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=3), storage=url)
     play(study, 5)
     other = rd.load_study("car", storage=url)
-    ask, interlopers = study.storage.ask, []
+    ask, interlopers = study.storage.ask_all, []
 
     def late(*arguments):
         if not interlopers:
             interlopers.append(other.ask())  # another worker is faster, with the same numbers drawn
         return ask(*arguments)
 
-    monkeypatch.setattr(study.storage, "ask", late)
+    monkeypatch.setattr(study.storage, "ask_all", late)
     trial = study.ask()
     assert (interlopers[0].id, trial.id) == (5, 6)
     assert trial.mediator != interlopers[0].mediator
@@ -347,7 +347,7 @@ sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from tests.study.helpers import *
 study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage={url!r})
 play(study, 3)
-study._streams.lost_race()
+study._asker.streams.lost_race()
 children = []
 for _ in range(3):
     pid = os.fork()
@@ -368,15 +368,15 @@ def test_an_ask_that_was_not_written_leaves_no_mark(url, monkeypatch):
     learner = rd.MCMCRandomist(LINE, seed=1, density="one-step")
     study, twin = (rd.create_study(name, learner, storage=url) for name in ("car", "twin"))
     play(study, 3), play(twin, 3)
-    ask = study.storage.ask
+    ask = study.storage.ask_all
 
     def down(*_):
         raise StorageError("the network is gone")
 
-    monkeypatch.setattr(study.storage, "ask", down)
+    monkeypatch.setattr(study.storage, "ask_all", down)
     with pytest.raises(StorageError, match="gone"):
         study.ask()
-    monkeypatch.setattr(study.storage, "ask", ask)
+    monkeypatch.setattr(study.storage, "ask_all", ask)
     assert same(play(study, 5), play(twin, 5))
 
 

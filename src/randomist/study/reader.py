@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from randomist.errors import StudyDataError
 from randomist.learners.base import Trial
 from randomist.spaces import Finite, Space
 from randomist.study import changes
-from randomist.study.records import AskedRow, Counters, Page, StudyRecord, StudyTrial
+from randomist.study.records import AskedRow, Counters, Page, StudyRecord, StudyTrial, TrialRow
 from randomist.study.rows import Shapes
 from randomist.study.storages.base import Storage
 
@@ -56,6 +56,11 @@ class Reader:
 
     def trials(self, page: Page) -> list[StudyTrial]:
         return self._read(lambda shapes: shapes.study_trials(page))
+
+    def decisions(self, rows: Sequence[TrialRow]) -> dict[int, Any]:
+        """The decisions of some trials, by their numbers."""
+        numbers, texts = [row.number for row in rows], [row.decision for row in rows]
+        return dict(zip(numbers, self._read(lambda shapes: shapes.decisions(numbers, texts)).tolist(), strict=True))
 
     def _read(self, read: Callable[[Shapes], T]) -> T:
         """Where one of the rows cannot be, its decision may be one that was added meanwhile."""

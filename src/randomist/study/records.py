@@ -90,6 +90,22 @@ class NewClosing(NamedTuple):
         return "failed" if self.payoff is None else "told"
 
 
+class NewAsk(NamedTuple):
+    """Trials that are about to be asked by one call."""
+
+    trials: Sequence[NewTrial]
+    request: AskRequest
+
+
+class NewTell(NamedTuple):
+    """A trial that is about to be closed by one call: see `Storage.close`."""
+
+    number: int
+    new: NewClosing
+    ticket: tuple[str, str] | None = None
+    changes: int | None = None
+
+
 class NewChange(NamedTuple):
     """A decision that is about to come or go."""
 

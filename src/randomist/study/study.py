@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
@@ -14,33 +12,30 @@ from numpy.typing import ArrayLike, NDArray
 
 from randomist import _html
 from randomist._checks import flag, whole_number
-from randomist.errors import ParameterError, UnknownTrialError
-from randomist.learners.base import Learner, Proposal, Trial
+from randomist.errors import ParameterError, ShapeError
+from randomist.learners.base import Learner, Trial
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite, Space
 from randomist.study import changes, replay, telling
 from randomist.study.answers import Answers
+from randomist.study.asking import Asker, Wish, check_batch
 from randomist.study.checks import check_id, check_lease, check_ticket, check_worker, clean
 from randomist.study.forks import on_fork
 from randomist.study.keeping import Kept
 from randomist.study.reader import Reader
 from randomist.study.records import (
     STATES,
-    AskRequest,
-    ClosedRow,
     Counters,
     NewChange,
     NewClosing,
-    NewTrial,
     State,
     StudyRecord,
     StudyTrial,
     WorkerRow,
 )
-from randomist.study.replica import Replica
-from randomist.study.rows import Shapes, infeasible
+from randomist.study.rows import infeasible
 from randomist.study.storages.base import Raced, Storage
-from randomist.study.streams import Stream, Streams
+from randomist.study.telling import Tell, Teller
 
 if TYPE_CHECKING:
     from randomist.families.base import Family
@@ -50,7 +45,6 @@ if TYPE_CHECKING:
     from randomist.simulation.run import Run
     from randomist.tasks.base import Task
 
-LARGEST_BATCH = 1000
 T = TypeVar("T")
 
 
@@ -70,18 +64,9 @@ class Study(Answers, Kept):
         self.learner_name = type(began).__name__
         self._reader = Reader(storage, record, began.space)
         self._range, self._kind = PayoffScale(began.payoff_range, began.out_of_range), type(began)
-        self._replica = Replica(storage, record, Shapes(record.name, began.space))
-        self._streams = Streams()
-        self._lock = threading.RLock()
-        on_fork(self)
-
-    def forked(self) -> None:
-        """In a forked process: where a thread of the parent was at work, its copy of the learner is half done."""
-        busy = not self._lock.acquire(blocking=False)
-        self._lock = threading.RLock()
-        if busy:
-            self._replica = Replica(self.storage, self.record, Shapes(self.name, self._reader.began))
-            self._streams = Streams()
+        self._asker = Asker(storage, record, self._reader)
+        self._teller = Teller(storage, self._reader, self._asker)
+        on_fork(self._asker)
 
     @property
     def worker(self) -> str:
@@ -131,21 +116,31 @@ class Study(Answers, Kept):
         `feasible=False` says that its mediator broke a constraint: it enters no estimate, with or without a payoff, and
         the search keeps away from there. Its state is "failed". `Auto` takes it, other learners refuse.
         """
-        if not flag(feasible, "feasible"):
-            self._kind.check_excludes(check_id(trial.id if isinstance(trial, Trial) else trial))
-            self._close(trial, NewClosing(extra=infeasible(None if payoff is None else number(payoff))), worker)
-            return
-        if not self._drawn:
-            self._tell_done(trial, telling.by_likelihoods(payoff, log_likelihoods, self._range), worker)
-            return
-        if log_likelihoods is not None:
-            raise ParameterError(
-                "log_likelihoods are told in a space of likelihoods, Finite.likelihoods(K); here the family knows them"
+        self._close(self.as_tell(trial, payoff, feasible=feasible, log_likelihoods=log_likelihoods, worker=worker))
+
+    def tell_all(
+        self,
+        trials: Sequence[Trial | int],
+        payoffs: ArrayLike,
+        *,
+        log_likelihoods: Sequence[Mapping[str, float] | ArrayLike] | None = None,
+        worker: str | None = None,
+    ) -> None:
+        """The payoffs of several trials, written together; on disk when this returns.
+
+        `log_likelihoods`, in a space of likelihoods, has what `tell` takes, for each trial. Nothing is written where a
+        payoff cannot be one. Where a trial refuses its payoff (it was told another one before), the others are told,
+        and the first such error is raised: telling all of them again, that one left out, changes nothing.
+        """
+        payoffs = np.asarray(payoffs, dtype=object).ravel().tolist()
+        given = [None] * len(trials) if log_likelihoods is None else list(log_likelihoods)
+        if not len(trials) == len(payoffs) == len(given):
+            raise ShapeError(
+                f"tell_all takes one payoff per trial (and one entry of log_likelihoods); got {len(trials)} trials, "
+                f"{len(payoffs)} payoffs and {len(given)} entries"
             )
-        value = number(payoff)
-        if not self._range.running:
-            self._range.unit(value)  # refuses
-        self._close(trial, NewClosing(value), worker)
+        rows = zip(trials, payoffs, given, strict=True)
+        self._close(*[self.as_tell(trial, x, log_likelihoods=each, worker=worker) for trial, x, each in rows])
 
     def tell_episode(self, trial: Trial | int, episode: Episode, *, worker: str | None = None) -> None:
         """What the policy of a trial did, in a space of policies, `Finite.policies`; on disk when this returns.
@@ -157,11 +152,11 @@ class Study(Answers, Kept):
                 "episodes are told in a space of policies, Finite.policies(...); here the mediator was drawn by ask: "
                 "tell(trial, payoff)"
             )
-        self._tell_done(trial, telling.by_episode(episode, self._range), worker)
+        self._close(self._tell(trial, telling.by_episode(episode, self._range), worker))
 
     def fail(self, trial: Trial | int, reason: str = "", *, worker: str | None = None) -> None:
         """A trial that will never be answered: it leaves no trace in the estimates. Again changes nothing."""
-        self._close(trial, NewClosing(reason=clean(reason)), worker)
+        self._close(self._tell(trial, NewClosing(reason=clean(reason)), worker))
 
     def confirm(
         self, n: int, *, lease: float | None = None, ticket: str | None = None, worker: str | None = None
@@ -207,6 +202,51 @@ class Study(Answers, Kept):
             level=level,
             confirm=confirm,
         )
+
+    # Many calls at once, as a service has them.
+
+    def as_wish(
+        self,
+        n: int,
+        named: str = "batch",
+        *,
+        lease: float | None = None,
+        ticket: str | None = None,
+        worker: str | None = None,
+        confirm: bool = False,
+    ) -> Wish:
+        """What a call of `ask`, or of `confirm`, asks for, checked."""
+        seconds = self.lease if lease is None else check_lease(lease)
+        name = self.worker if worker is None else check_worker(worker)
+        return Wish(check_batch(n, named), name, seconds, None if ticket is None else check_ticket(ticket), confirm)
+
+    def ask_all(self, wishes: Sequence[Wish]) -> list[list[Trial] | Exception]:
+        """What each of several calls gets, or its error: one proposal and one transaction serve them."""
+        return self._asker.ask(wishes)
+
+    def as_tell(
+        self,
+        trial: Trial | int,
+        payoff: float | None = None,
+        *,
+        feasible: bool = True,
+        log_likelihoods: Mapping[str, float] | ArrayLike | None = None,
+        worker: str | None = None,
+    ) -> Tell:
+        """What a call of `tell` says, checked as far as that needs no look at the trial."""
+        new: NewClosing | telling.Observe
+        if not flag(feasible, "feasible"):
+            self._kind.check_excludes(check_id(trial.id if isinstance(trial, Trial) else trial))
+            new = NewClosing(extra=infeasible(None if payoff is None else number(payoff)))
+        elif self._drawn:
+            new = telling.by_payoff(payoff, log_likelihoods, self._range)
+        else:
+            new = telling.by_likelihoods(payoff, log_likelihoods, self._range)
+        return self._tell(trial, new, worker)
+
+    def close_all(self, tells: Sequence[Tell]) -> list[Exception | None]:
+        """Of each of several tells None, or its error: one transaction serves them."""
+        return self._teller.close(tells)
 
     # Decisions come and go.
 
@@ -275,8 +315,8 @@ class Study(Answers, Kept):
 
         `read` gets the learner, and how many trials it knows of.
         """
-        with self._lock:
-            return read(self._replica.synced(), self._replica.known)
+        with self._asker.lock:
+            return read(self._asker.replica.synced(), self._asker.replica.known)
 
     # What is in the storage.
 
@@ -362,90 +402,37 @@ class Study(Answers, Kept):
     def _asked(
         self, n: int, named: str, lease: float | None, ticket: str | None, worker: str | None, confirm: bool = False
     ) -> list[Trial]:
-        """The next `n` trials, or those that were asked with the ticket before."""
-        n = whole_number(n, named)
-        if n > LARGEST_BATCH:
-            raise ParameterError(f"{named} must be at most {LARGEST_BATCH}, got {n!r:.80}; ask several times")
-        seconds = self.lease if lease is None else check_lease(lease)
-        name = self.worker if worker is None else check_worker(worker)
-        trials = None if ticket is None else self._asked_before(check_ticket(ticket), n)
-        if trials is not None:
-            return trials
-        request = AskRequest(name, seconds, ticket or uuid.uuid4().hex, ticket is not None, 0, None)
-        return self._ask(n, request, confirm)
-
-    def _asked_before(self, ticket: str, n: int) -> list[Trial] | None:
-        rows = self.storage.with_ticket(self.record.id, ticket, n)
-        return self._reader.asked(rows) if rows else None
+        wish = self.as_wish(n, named, lease=lease, ticket=ticket, worker=worker, confirm=confirm)
+        (trials,) = self.ask_all([wish])
+        if isinstance(trials, Exception):
+            raise trials
+        return trials
 
     def _change(self, write: Callable[[Any], NewChange], of_told: bool = False) -> int:
         """A decision comes or goes: how many there are then. Checked against all changes before it, then written.
 
         With `of_told` it must have been checked against all that was closed, too; so must the first one.
         """
-        with self._lock:
+        with self._asker.lock:
+            replica = self._asker.replica
             while True:
-                change = write(self._replica.synced())
-                changed: Any = self._replica.changed(change)
-                known = self._replica.known
+                change = write(replica.synced())
+                changed: Any = replica.changed(change)
+                known = replica.known
                 closed = known.closed if not self._drawn and (of_told or not known.told) else None
                 try:
                     row = self.storage.change(self.record.id, change, known.changes, closed)
                 except Raced:
                     continue
-                self._replica.adopt(changed, row)
+                replica.adopt(changed, row)
                 return int(changed.space.size)
 
-    def _ask(self, n: int, request: AskRequest, confirm: bool) -> list[Trial]:
-        with self._lock:
-            while True:
-                learner, known = self._replica.synced(), self._replica.known
-                streams = self._streams.take(known.asked, n)
-                with replay.going_on(self.name):
-                    proposal = learner.propose(n, streams=[stream.key for stream in streams], confirm=confirm)
-                # a search that names the plays of a confirmation must have their numbers
-                expected = None if self._streams.own and not confirm else known.asked
-                request = request._replace(basis=known.closed, expected=expected)
-                try:
-                    first = self.storage.ask(self.record.id, self._new_trials(proposal, streams), request)
-                except Raced:
-                    self._streams.lost_race()
-                    continue
-                if not isinstance(first, int):  # somebody used the ticket in between
-                    return self._reader.asked(first)
-                self._streams.asked(n)
-                if first == known.asked:
-                    self._replica.commit(proposal)
-                self._replica.save_checkpoint()
-                # Where others asked, too, the next news has their trials and these, in order.
-                return [trial._replace(id=first + i) for i, trial in enumerate(proposal.trials)]
+    def _close(self, *tells: Tell) -> None:
+        errors = [error for error in self.close_all(tells) if error is not None]
+        if errors:
+            raise errors[0]
 
-    def _new_trials(self, proposal: Proposal, streams: Sequence[Stream]) -> list[NewTrial]:
-        return [
-            NewTrial(*self._reader.texts(trial), replay.search_text(search), stream.text)
-            for trial, search, stream in zip(proposal.trials, proposal.searches, streams, strict=True)
-        ]
-
-    def _tell_done(self, trial: Trial | int, observe: telling.Observe, worker: str | None) -> None:
-        telling.tell(self._reader, trial, observe, lambda new, changes: self._close(trial, new, worker, changes))
-
-    def _close(
-        self, trial: Trial | int, new: NewClosing, worker: str | None = None, changes: int | None = None
-    ) -> None:
-        ticket: tuple[str, str] | None = None
-        if isinstance(trial, Trial):
-            try:
-                ticket = self._reader.texts(trial)
-            except (TypeError, ValueError, OverflowError):
-                raise UnknownTrialError(
-                    f"{trial} is not a trial of study {self.name!r}; tell the one it gave"
-                ) from None
-        id_ = check_id(trial.id if isinstance(trial, Trial) else trial)
-        new = new._replace(closed_by=self.worker if worker is None else check_worker(worker))
-        expected = () if changes is None else (changes,)
-        place, changed = self.storage.close(self.record.id, id_, new, ticket, *expected)
-        if changed and self._lock.acquire(blocking=False):  # else the next ask reads it
-            try:
-                self._replica.close(ClosedRow(id_, place, new.state, *new[:3]), changes)
-            finally:
-                self._lock.release()
+    def _tell(self, trial: Trial | int, new: NewClosing | telling.Observe, worker: str | None) -> Tell:
+        tell = Tell(trial, new, self.worker if worker is None else check_worker(worker))
+        check_id(tell.id)
+        return tell

@@ -1,26 +1,59 @@
-"""How a trial is told in a space whose mediators the environment produces: what was done comes with the payoff."""
+"""How trials are told: checked, then written, several calls at once.
+
+Where the environment produces mediators, what was done comes with the payoff, and is checked against the policies that
+there are at that moment.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from randomist.errors import ClosedTrialError, MediatorError, ParameterError, ShapeError, UnknownTrialError
+from randomist.errors import (
+    ClosedTrialError,
+    MediatorError,
+    ParameterError,
+    RandomistError,
+    ShapeError,
+    StudyDataError,
+    UnknownTrialError,
+)
 from randomist.learners.base import Trial
 from randomist.learners.finite.changing import decision_number
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite
 from randomist.study import observed
+from randomist.study.asking import Asker
 from randomist.study.checks import check_id
 from randomist.study.reader import Known, Reader
-from randomist.study.records import NewClosing
-from randomist.study.storages.base import Raced, never_asked
+from randomist.study.records import Closed, ClosedRow, NewClosing, NewTell
+from randomist.study.storages.base import Raced, Storage, never_asked
 
 if TYPE_CHECKING:
     from randomist.policies.episodes import Episode
 
 Observe = Callable[[Known, int, int], NewClosing]  # of what is known of the policies, a trial's id and its decision
-Close = Callable[[NewClosing, int], None]  # writes it, if there were so many changes; else `Raced`
+
+
+class Tell(NamedTuple):
+    """What one call says of a trial."""
+
+    trial: Trial | int
+    new: NewClosing | Observe  # what its row gets, or how that follows from what was done
+    worker: str
+
+    @property
+    def id(self) -> int:
+        return check_id(self.trial.id if isinstance(self.trial, Trial) else self.trial)
+
+
+def by_payoff(payoff: Any, log_likelihoods: Any, scale: PayoffScale) -> NewClosing:
+    """What `tell(trial, payoff)` writes."""
+    if log_likelihoods is not None:
+        raise ParameterError(
+            "log_likelihoods are told in a space of likelihoods, Finite.likelihoods(K); here the family knows them"
+        )
+    return NewClosing(_checked(payoff, scale))
 
 
 def by_likelihoods(payoff: Any, log_likelihoods: Any, scale: PayoffScale) -> Observe:
@@ -50,45 +83,104 @@ def by_episode(episode: Episode, scale: PayoffScale) -> Observe:
     return observe
 
 
-def tell(reader: Reader, trial: Trial | int, observe: Observe, close: Close) -> None:
-    """Check what was done against the policies that there are, and write it before others come."""
-    id_ = check_id(trial.id if isinstance(trial, Trial) else trial)
-    while True:
-        decision = _decision(reader, trial, id_)
-        known = reader.known
-        try:
-            new = observe(known, id_, decision)
-        except (MediatorError, ShapeError):
-            if not reader.look():
-                raise
-            continue  # there are other policies by now
-        try:
-            close(new, known.changes)
-            return
-        except Raced:
-            reader.look()
-        except ClosedTrialError:
-            (row,) = reader.storage.rows(reader.record.id, first=id_, limit=1).rows
-            if row.payoff == new.payoff and observed.same(row.extra, new.extra):
-                return  # told the same, when there were fewer policies
-            raise
+class Teller:
+    """Writes what is told to a study. The learner of this process hears of it where nobody else is using it."""
 
+    def __init__(self, storage: Storage, reader: Reader, asker: Asker) -> None:
+        self.storage, self.reader, self.asker = storage, reader, asker
+        self.study = reader.record.id
 
-def _decision(reader: Reader, trial: Trial | int, id_: int) -> int:
-    """Which policy acted in a trial."""
-    if isinstance(trial, Trial):
-        for look in (False, True):
-            if look:
-                reader.look()
+    def close(self, tells: Sequence[Tell]) -> list[Exception | None]:
+        """Of each call None, or the error that it raises; on disk when this returns."""
+        answers: dict[int, Exception | None] = {}
+        while len(answers) < len(tells):
+            left = {i: tell for i, tell in enumerate(tells) if i not in answers}
             try:
-                return decision_number(trial.decision, _finite(reader.known).size)
-            except ParameterError:
+                answers |= self._close(left)
+            except StudyDataError as error:  # of the row of one of them
+                alone = len(left) == 1
+                answers |= {i: error if alone else self.close([tell])[0] for i, tell in left.items()}
+            except RandomistError as error:
+                answers |= dict.fromkeys(left, error)
+        return [answers[i] for i in range(len(tells))]
+
+    def _close(self, tells: dict[int, Tell]) -> dict[int, Exception | None]:
+        """What becomes of some of the calls; those for which there are other policies by now are not among them."""
+        known = self.reader.known
+        decisions = self._decisions([tell for tell in tells.values() if callable(tell.new)])
+        ready: dict[int, NewTell] = {}
+        answers: dict[int, Exception | None] = {}
+        for i, tell in tells.items():
+            try:
+                ready[i] = self._new(tell, known, decisions)
+            except (MediatorError, ShapeError) as error:
+                if not callable(tell.new) or (known is self.reader.known and not self.reader.look()):
+                    answers[i] = error  # else there are other policies by now
+            except RandomistError as error:
+                answers[i] = error
+        written = self.storage.close_all(self.study, [*ready.values()]) if ready else []
+        for (i, new), outcome in zip(ready.items(), written, strict=True):
+            if isinstance(outcome, Raced):
+                self.reader.look()
                 continue
-        raise UnknownTrialError(f"{trial} is not a trial of study {reader.record.name!r}; tell the one it gave")
-    rows = reader.storage.rows(reader.record.id, first=id_, limit=1)
-    if not rows.rows or rows.rows[0].number != id_:
-        raise never_asked(id_)
-    return int(reader.trials(rows)[0].decision)
+            again = isinstance(outcome, ClosedTrialError) and callable(tells[i].new) and self._said(new)
+            answers[i] = outcome if isinstance(outcome, Exception) and not again else None
+        self._tell_learner(ready.values(), written)
+        return answers
+
+    def _new(self, tell: Tell, known: Known, decisions: dict[int, int]) -> NewTell:
+        ticket = None
+        if isinstance(tell.trial, Trial):
+            try:
+                ticket = known.shapes.texts(tell.trial)
+            except (TypeError, ValueError, OverflowError):
+                raise self._strange(tell) from None
+        if not callable(tell.new):
+            return NewTell(tell.id, tell.new._replace(closed_by=tell.worker), ticket)
+        if tell.id not in decisions:
+            raise never_asked(tell.id) if ticket is None else self._strange(tell)
+        new = tell.new(known, tell.id, decisions[tell.id])
+        return NewTell(tell.id, new._replace(closed_by=tell.worker), ticket, known.changes)
+
+    def _decisions(self, tells: Sequence[Tell]) -> dict[int, int]:
+        """Which policy acted in each trial, by the trials' ids."""
+        found: dict[int, int] = {}
+        for tell in tells:
+            for look in (False, True):
+                if not isinstance(tell.trial, Trial) or (look and tell.id in found):
+                    break
+                if look:
+                    self.reader.look()
+                try:
+                    found[tell.id] = decision_number(tell.trial.decision, _finite(self.reader.known).size)
+                except ParameterError:
+                    continue
+        wanted = sorted({tell.id for tell in tells if not isinstance(tell.trial, Trial)})
+        if wanted:
+            rows = self.storage.some(self.study, wanted)
+            found |= self.reader.decisions(rows)
+        return found
+
+    def _said(self, new: NewTell) -> bool:
+        """Whether a trial was told the same before, when there were fewer policies."""
+        (row,) = self.storage.some(self.study, [new.number])
+        return row.payoff == new.new.payoff and observed.same(row.extra, new.new.extra)
+
+    def _strange(self, tell: Tell) -> UnknownTrialError:
+        return UnknownTrialError(
+            f"{tell.trial} is not a trial of study {self.reader.record.name!r}; tell the one it gave"
+        )
+
+    def _tell_learner(self, tells: Iterable[NewTell], written: Sequence[Closed | Exception]) -> None:
+        if not self.asker.lock.acquire(blocking=False):
+            return  # the next ask reads it
+        try:
+            for tell, outcome in zip(tells, written, strict=True):
+                if isinstance(outcome, Closed) and outcome.new:
+                    row = ClosedRow(tell.number, outcome.place, tell.new.state, *tell.new[:3])
+                    self.asker.replica.close(row, tell.changes)
+        finally:
+            self.asker.lock.release()
 
 
 def _finite(known: Known) -> Finite:

@@ -16,7 +16,16 @@ from randomist.errors import (
     UnknownStudyError,
     UnknownTrialError,
 )
-from randomist.study.records import AskRequest, Checkpoint, NewChange, NewClosing, NewTrial, StudyRecord
+from randomist.study.records import (
+    AskRequest,
+    Checkpoint,
+    NewAsk,
+    NewChange,
+    NewClosing,
+    NewTell,
+    NewTrial,
+    StudyRecord,
+)
 from randomist.study.storages.base import Raced, Storage
 
 MakeStorage = Callable[[], Storage]
@@ -122,6 +131,42 @@ def _check_tickets(storage: Storage, other: Storage, study: StudyRecord) -> None
         _refused(TicketError, storage.with_ticket, study.id, "mine", n)
         _refused(TicketError, storage.ask, study.id, [TRIAL] * n, _request("mine", repeatable=True))
     assert storage.counters(study.id).asked == 3, "a repeated ask changes nothing"
+
+
+def _check_together(storage: Storage, other: Storage, study: StudyRecord) -> None:
+    _ask(storage, study, ticket="mine")
+    asks = [
+        NewAsk([TRIAL, TRIAL], _request("one", repeatable=True, expected=1)),
+        NewAsk([TRIAL], _request("mine", repeatable=True, expected=3)),
+        NewAsk([TRIAL], _request("late", expected=7)),
+        NewAsk([TRIAL], _request("two", expected=3)),
+        NewAsk([TRIAL] * 2, _request("two", repeatable=True)),
+    ]
+    answers = storage.ask_all(study.id, asks)
+    assert answers[0] == 1, f"the first of several asks gets the next numbers, got {answers[0]!r}"
+    assert answers[1] == other.with_ticket(study.id, "mine", 1), "a ticket that was used before gives its trials"
+    assert isinstance(answers[2], Raced), f"another number than expected is a lost race, got {answers[2]!r}"
+    assert answers[3] == 3, f"what others in the group do not write leaves no gap, got {answers[3]!r}"
+    assert isinstance(answers[4], TicketError), f"a ticket of another size is refused, got {answers[4]!r}"
+    assert other.counters(study.id) == (4, 0, 0, 0, 0, 0)
+    assert [row.number for row in other.rows(study.id).rows] == list(range(4))
+    assert sorted(row.number for row in other.some(study.id, [3, 0, 9])) == [0, 3], "some of the trials, if there"
+    tells = [
+        NewTell(2, NewClosing(0.5)),
+        NewTell(9, NewClosing(0.5)),
+        NewTell(0, NewClosing(None, "lost")),
+        NewTell(2, NewClosing(0.5)),
+        NewTell(2, NewClosing(0.75)),
+        NewTell(3, NewClosing(0.25), ("another", "7.5")),
+        NewTell(3, NewClosing(0.25), None, 5),
+        NewTell(1, NewClosing(0.125), (TRIAL.decision, TRIAL.mediator), 0),
+    ]
+    closed = storage.close_all(study.id, tells)
+    assert [closed[i] for i in (0, 2, 3, 7)] == [(1, True), (2, True), (1, False), (3, True)], f"got {closed!r}"
+    kinds = [type(closed[i]) for i in (1, 4, 5, 6)]
+    assert kinds == [UnknownTrialError, ClosedTrialError, UnknownTrialError, Raced], f"got {closed!r}"
+    assert other.counters(study.id) == (4, 3, 2, 0, 0, 0), "what is refused is not counted"
+    assert other.close_all(study.id, [NewTell(3, NewClosing(0.25))]) == [(4, True)]
 
 
 def _check_closing(storage: Storage, other: Storage, study: StudyRecord) -> None:
@@ -314,7 +359,7 @@ def _check_loading(storage: Storage, other: Storage, study: StudyRecord) -> None
 
 
 _CHECKS = (
-    *(_check_asking, _check_tickets, _check_closing, _check_news, _check_changes),
+    *(_check_asking, _check_tickets, _check_together, _check_closing, _check_news, _check_changes),
     *(_check_expectations, _check_rows, _check_loading),
 )
 _HOUSEKEEPING = {"retract": _check_retracting, "archive": _check_keeping}  # where a storage has it

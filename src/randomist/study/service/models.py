@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from randomist.learners import LEARNERS
+from randomist.study.asking import LARGEST_BATCH
 from randomist.study.checks import LONGEST_LEASE, NAME, REASON, TICKET
 from randomist.study.opening import LEASE
-from randomist.study.study import LARGEST_BATCH
 
 Name = Annotated[str, Field(pattern=NAME, examples=["car"], description="A study's name.")]
 DecisionName = Annotated[str, Field(pattern=r"^[^<>\x00-\x1f\x7f]{1,64}$", description="What a decision is called.")]

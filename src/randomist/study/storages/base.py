@@ -9,12 +9,13 @@ of this.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from randomist.errors import (
     ArchivedStudyError,
     ClosedTrialError,
+    RandomistError,
     RetractionError,
     StorageError,
     StudyExistsError,
@@ -32,17 +33,21 @@ from randomist.study.records import (
     Closed,
     Counters,
     Everything,
+    NewAsk,
     NewChange,
     NewClosing,
     News,
+    NewTell,
     NewTrial,
     Page,
     State,
     StudyRecord,
+    TrialRow,
     WorkerRow,
 )
 
 PATIENCE = 60.0  # seconds to wait for a storage that is busy or away
+T = TypeVar("T")
 
 
 class Raced(Exception):  # noqa: N818 (it never leaves `Study`)
@@ -159,6 +164,22 @@ class Storage(ABC):
     def workers(self, study: int) -> list[WorkerRow]:
         """What each worker has done, by name."""
 
+    # Many at once. A storage of your own need not have these: without, it does one after the other.
+
+    def ask_all(self, study: int, asks: Sequence[NewAsk]) -> list[int | list[AskedRow] | Exception]:
+        """What several calls ask, written together: of each what `ask` gives, or the error that it raises."""
+        return [_outcome(self.ask, study, *one) for one in asks]
+
+    def close_all(self, study: int, tells: Sequence[NewTell]) -> list[Closed | Exception]:
+        """What several calls close, written together: of each what `close` gives, or the error that it raises."""
+        given = (tell[:3] if tell.changes is None else tell for tell in tells)
+        return [_outcome(self.close, study, *one) for one in given]
+
+    def some(self, study: int, numbers: Sequence[int]) -> list[TrialRow]:
+        """Those of these trials that there are."""
+        pages = (self.rows(study, first=number, limit=1).rows for number in numbers)
+        return [row for number, rows in zip(numbers, pages, strict=True) for row in rows if row.number == number]
+
     # Housekeeping. A storage of your own need not have it: without, it says so.
 
     def retract(self, study: int, number: int, reason: str, who: str) -> bool:
@@ -205,6 +226,13 @@ class Storage(ABC):
     @abstractmethod
     def save(self, study: int, checkpoint: Checkpoint) -> None:
         """Keep a checkpoint, unless there is one that covers as much."""
+
+
+def _outcome(do: Callable[..., T], *arguments: Any) -> T | Exception:
+    try:
+        return do(*arguments)
+    except (RandomistError, Raced) as error:
+        return error
 
 
 # The errors that every storage raises, said once.

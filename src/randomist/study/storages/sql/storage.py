@@ -22,9 +22,11 @@ from randomist.study.records import (
     Columns,
     Counters,
     Everything,
+    NewAsk,
     NewChange,
     NewClosing,
     News,
+    NewTell,
     NewTrial,
     Page,
     State,
@@ -36,27 +38,17 @@ from randomist.study.storages.base import (
     PATIENCE,
     Raced,
     Storage,
-    closed_before,
     name_taken,
-    never_asked,
     no_study,
-    other_size,
-    other_trial,
-    study_archived,
-    study_gone,
 )
-from randomist.study.storages.sql import statements
+from randomist.study.storages.sql import statements, writing
 from randomist.study.storages.sql.database import Database
 from randomist.study.storages.sql.keeping import Keeping
 from randomist.study.storages.sql.schema import checkpoints, studies
 
 
-class _NotOpen(Exception):  # noqa: N818
-    """The trial is not there, or closed."""
-
-
 class _Found(Exception):  # noqa: N818
-    """The ticket was used before, or an earlier try wrote the change."""
+    """An earlier try wrote the change."""
 
     def __init__(self, rows: Sequence[Any]) -> None:
         self.rows = rows
@@ -128,7 +120,7 @@ class SQLStorage(Keeping, Storage):
 
     def totals(self) -> dict[str, Counters]:
         rows = self.database.read(lambda connection: connection.execute(statements.TOTALS).all())
-        return {str(row[0]): _counted(row[1:]) for row in rows}
+        return {str(row[0]): writing.counted(row[1:]) for row in rows}
 
     def counters(self, study: int) -> Counters:
         return self.database.read(lambda connection: _counters(connection, study))
@@ -136,30 +128,22 @@ class SQLStorage(Keeping, Storage):
     # Trials.
 
     def ask(self, study: int, trials: Sequence[NewTrial], request: AskRequest) -> int | list[AskedRow]:
-        n = len(trials)
-        shared = {"study": study, "worker": request.worker, "basis": request.basis, "lease": request.lease}
+        (answer,) = self.ask_all(study, [NewAsk(trials, request)])
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-        def work(connection: sa.Connection, tried: int) -> int:
-            first = _count(connection, study, asked=n).asked - n
-            if (tried or request.repeatable) and (found := _with_ticket(connection, study, request.ticket, n)):
-                raise _Found(found)  # which undoes the counting
-            if request.expected not in (None, first):
-                raise Raced
-            moment = self.database.now()
-            rows = [
-                shared | new._asdict() | {"number": first + i, "ticket": f"{request.ticket}/{i}"} | moment
-                for i, new in enumerate(trials)
-            ]
-            connection.execute(self._insert, rows)
-            return first
+    def ask_all(self, study: int, asks: Sequence[NewAsk]) -> list[int | list[AskedRow] | Exception]:
+        def work(connection: sa.Connection, tried: int) -> list[int | list[AskedRow] | Exception]:
+            rows, answers = writing.numbered(connection, study, asks, tried)
+            if rows:
+                connection.execute(self._insert, [row | self.database.now() for row in rows])
+            return answers
 
-        try:
-            return self.database.write(work)
-        except _Found as earlier:
-            return list(earlier.rows)
+        return self.database.write(work)
 
     def with_ticket(self, study: int, ticket: str, n: int) -> list[AskedRow]:
-        return self.database.read(lambda connection: _with_ticket(connection, study, ticket, n))
+        return self.database.read(lambda connection: writing.with_ticket(connection, study, ticket, n))
 
     def close(
         self,
@@ -169,38 +153,45 @@ class SQLStorage(Keeping, Storage):
         ticket: tuple[str, str] | None = None,
         changes: int | None = None,
     ) -> Closed:
-        mine = {"its_study": study, "its_number": number}
-        change = mine | {"new_state": new.state} | {f"new_{name}": value for name, value in new._asdict().items()}
-        statement = self._close
-        if ticket is not None:
-            statement, change = self._close_ticket, change | {"its_decision": ticket[0], "its_mediator": ticket[1]}
+        (answer,) = self.close_all(study, [NewTell(number, new, ticket, changes)])
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-        def work(connection: sa.Connection, _: int) -> int:
-            now = _count(connection, study, closed=1, told=int(new.payoff is not None))
-            written = change | {"new_closing": now.closed} | self.database.now()
-            if connection.execute(statement, written).rowcount != 1:
-                raise _NotOpen  # which undoes the counting
-            if changes not in (None, now.changes):
-                raise Raced  # and so does this
-            return now.closed
+    def close_all(self, study: int, tells: Sequence[NewTell]) -> list[Closed | Exception]:
+        def all_open(connection: sa.Connection, _: int) -> list[Closed | Exception]:
+            places = writing.places(connection, study, tells)
+            self._write(connection, study, [*zip(tells, places, strict=True)])
+            return [Closed(place, True) for place in places]
+
+        def some_open(connection: sa.Connection, _: int) -> list[Closed | Exception]:
+            written, answers = writing.sorted_out(connection, study, tells)
+            self._write(connection, study, written)
+            return answers
 
         try:
-            return Closed(self.database.write(work), True)
-        except _NotOpen:
-            row = self.database.read(lambda connection: connection.execute(statements.TRIAL, mine).one_or_none())
-        if row is None:
-            raise never_asked(number)
-        if ticket is not None and (row.decision, row.mediator) != ticket:
-            raise other_trial(number, (row.decision, row.mediator), ticket)
-        if (row.state, row.payoff, row.extra) != (new.state, new.payoff, new.extra):
-            raise closed_before(number, (row.payoff, row.extra), (new.payoff, new.extra))
-        return Closed(row.closing, False)
+            return self.database.write(all_open)
+        except writing.NotOpen:  # which undid it
+            return self.database.write(some_open)
+
+    def _write(self, connection: sa.Connection, study: int, tells: Sequence[tuple[NewTell, int]]) -> None:
+        """Close trials, each at its place among the closings; `NotOpen` where one is not open, or another trial."""
+        for statement, with_ticket in ((self._close, False), (self._close_ticket, True)):
+            some = [(tell, place) for tell, place in tells if (tell.ticket is not None) == with_ticket]
+            rows = [writing.closing(study, tell, place) | self.database.now() for tell, place in some]
+            if rows and connection.execute(statement, rows).rowcount != len(rows):
+                raise writing.NotOpen
+
+    def some(self, study: int, numbers: Sequence[int]) -> list[TrialRow]:
+        its = {"its_study": study, "numbers": list(numbers)}
+        found = self.database.read(lambda connection: connection.execute(statements.SOME, its).all())
+        return [TrialRow._make(row) for row in found]
 
     def change(self, study: int, change: NewChange, expected: int, closed: int | None = None) -> ChangeRow:
         mine = change._asdict() | {"study": study, "place": expected + 1, "token": uuid.uuid4().hex}
 
         def work(connection: sa.Connection, tried: int) -> ChangeRow:
-            now = _count(connection, study, changes=1)
+            now = writing.count(connection, study, changes=1)
             if tried:
                 its = {"its_study": study, "its_token": mine["token"]}
                 if written := connection.execute(statements.WRITTEN, its).all():
@@ -289,39 +280,10 @@ class SQLStorage(Keeping, Storage):
         self.database.write(work)
 
 
-def _count(
-    connection: sa.Connection, study: int, *, asked: int = 0, closed: int = 0, told: int = 0, changes: int = 0
-) -> Counters:
-    """Add to a study's counters; this holds its row until the transaction ends."""
-    more = {"more_asked": asked, "more_closed": closed, "more_told": told, "more_changes": changes}
-    row = connection.execute(statements.COUNT, more | {"its_study": study}).one_or_none()
-    if row is not None and row.archived_at is not None:
-        raise study_archived()  # which undoes the counting
-    return _counted(None if row is None else row[:-1])
-
-
 def _counters(connection: sa.Connection, study: int) -> Counters:
-    return _counted(connection.execute(statements.COUNTERS, {"its_study": study}).one_or_none())
+    return writing.counted(connection.execute(statements.COUNTERS, {"its_study": study}).one_or_none())
 
 
 def _changes(connection: sa.Connection, study: int, known: int) -> list[ChangeRow]:
     rows = connection.execute(statements.NEW_CHANGES, {"its_study": study, "first": known})
     return [ChangeRow._make(row) for row in rows]
-
-
-def _with_ticket(connection: sa.Connection, study: int, ticket: str, n: int) -> list[AskedRow]:
-    tickets = [f"{ticket}/{i}" for i in range(n + 1)]  # one more than asked for shows a larger batch
-    found = connection.execute(statements.WITH_TICKETS, {"its_study": study, "tickets": tickets}).all()
-    if found and len(found) != n:
-        raise other_size(ticket)
-    return [AskedRow._make(row) for row in found]
-
-
-def _counted(row: Sequence[Any] | None) -> Counters:
-    if row is None:
-        raise study_gone()
-    if not all(isinstance(n, int) for n in row):
-        raise StudyDataError(
-            f"the counters of a study (a row of randomist_studies) were changed: {tuple(row)}; restore a backup"
-        )
-    return Counters(*row)
