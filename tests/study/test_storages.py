@@ -29,8 +29,8 @@ class Elsewhere(MemoryStorage):
 class Forgetful(MemoryStorage):
     """Loses every third payoff."""
 
-    def close(self, study, number, new, ticket=None):
-        return super().close(study, number, NewClosing(reason="forgotten") if number % 3 == 2 else new, ticket)
+    def close(self, study, number, new, *more):
+        return super().close(study, number, NewClosing(reason="forgotten") if number % 3 == 2 else new, *more)
 
 
 def test_the_contract_in_databases(url):

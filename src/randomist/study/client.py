@@ -14,7 +14,7 @@ import ssl
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from urllib.parse import quote, urlsplit
 
@@ -192,9 +192,29 @@ class RemoteStudy:
         if not flag(feasible, "feasible"):
             body["feasible"] = False
         if log_likelihoods is not None:
-            named = log_likelihoods if isinstance(log_likelihoods, Mapping) else self._named(log_likelihoods)
-            body["log_likelihoods"] = {str(name): _or_null(value) for name, value in named.items()}
+            names = () if isinstance(log_likelihoods, Mapping) else self.names
+            body["log_likelihoods"] = _likelihoods(log_likelihoods, names)
         self._close(trial, "tell", body)
+
+    def tell_all(
+        self,
+        trials: Sequence[Trial | int],
+        payoffs: ArrayLike,
+        *,
+        log_likelihoods: Sequence[Mapping[str, float] | ArrayLike] | None = None,
+    ) -> None:
+        """The payoffs of several trials in one request: as of a study in this process."""
+        values = np.asarray(payoffs, dtype=object).ravel().tolist()
+        given = [None] * len(trials) if log_likelihoods is None else list(log_likelihoods)
+        if not len(trials) == len(values) == len(given):
+            raise ShapeError(f"tell_all takes one payoff per trial; got {len(trials)} trials and {len(values)} payoffs")
+        names = self.names if any(each is not None and not isinstance(each, Mapping) for each in given) else ()
+        tells = [
+            {"id": _id(trial), "payoff": number(value), "log_likelihoods": _likelihoods(each, names)}
+            for trial, value, each in zip(trials, values, given, strict=True)
+        ]
+        for refused in self.client.call("POST", f"{self._path}/tells", {"tells": tells})["refused"]:
+            raise _error(refused["error"], refused["message"]) or ServiceError(refused["message"])
 
     def tell_episode(self, trial: Trial | int, episode: Episode) -> None:
         """What the policy of a trial did, in a study of policies over trajectories."""
@@ -295,12 +315,6 @@ class RemoteStudy:
         """The decision with the best estimated value."""
         return _point(self.client.call("GET", f"{self._path}/recommendation")["decision"])
 
-    def _named(self, values: ArrayLike) -> dict[str, Any]:
-        names, given = self.names, np.asarray(values, dtype=object).ravel().tolist()
-        if len(given) != len(names):
-            raise ShapeError(f"log_likelihoods must have one entry per policy, {len(names)}, got {len(given)}")
-        return dict(zip(names, given, strict=True))
-
     def _decisions(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.client.call("GET", f"{self._path}/decisions")["decisions"]
         return found
@@ -314,8 +328,23 @@ class RemoteStudy:
         ]
 
     def _close(self, trial: Trial | int, how: str, body: dict[str, Any]) -> None:
-        id_ = check_id(trial.id if isinstance(trial, Trial) else trial)
-        self.client.call("POST", f"{self._path}/trials/{id_}/{how}", body)
+        self.client.call("POST", f"{self._path}/trials/{_id(trial)}/{how}", body)
+
+
+def _id(trial: Trial | int) -> int:
+    return check_id(trial.id if isinstance(trial, Trial) else trial)
+
+
+def _likelihoods(given: Mapping[str, float] | ArrayLike | None, names: Sequence[str]) -> dict[str, float | None] | None:
+    """Log-likelihoods as JSON: by name, or in the order of these names."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        values = np.asarray(given, dtype=object).ravel().tolist()
+        if len(values) != len(names):
+            raise ShapeError(f"log_likelihoods must have one entry per policy, {len(names)}, got {len(values)}")
+        given = dict(zip(names, values, strict=True))
+    return {str(name): _or_null(value) for name, value in given.items()}
 
 
 def _or_null(value: Any) -> float | None:
@@ -366,10 +395,15 @@ def _problem(status: int, said: bytes) -> RandomistError:
         name, message = str(answer["error"]), str(answer["message"])
     except (ValueError, KeyError, TypeError):
         name, message = "", said[:200].decode("utf-8", "replace")
+    return _error(name, message) or ServiceError(f"the service answered {status}: {message}", status)
+
+
+def _error(name: str, message: str) -> RandomistError | None:
+    """The library's error of that name."""
     kind = getattr(errors, name, None)
     if isinstance(kind, type) and issubclass(kind, RandomistError) and not issubclass(kind, ServiceError):
         return kind(message)
-    return ServiceError(f"the service answered {status}: {message}", status)
+    return None
 
 
 def _seconds(text: str | None) -> float:

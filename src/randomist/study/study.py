@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from randomist import _html
 from randomist._checks import flag, whole_number
-from randomist.errors import ParameterError, ShapeError
+from randomist.errors import ParameterError, RandomistError, ShapeError
 from randomist.learners.base import Learner, Trial
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite, Space
@@ -132,31 +132,18 @@ class Study(Answers, Kept):
         payoff cannot be one. Where a trial refuses its payoff (it was told another one before), the others are told,
         and the first such error is raised: telling all of them again, that one left out, changes nothing.
         """
-        payoffs = np.asarray(payoffs, dtype=object).ravel().tolist()
-        given = [None] * len(trials) if log_likelihoods is None else list(log_likelihoods)
-        if not len(trials) == len(payoffs) == len(given):
-            raise ShapeError(
-                f"tell_all takes one payoff per trial (and one entry of log_likelihoods); got {len(trials)} trials, "
-                f"{len(payoffs)} payoffs and {len(given)} entries"
-            )
-        rows = zip(trials, payoffs, given, strict=True)
-        self._close(*[self.as_tell(trial, x, log_likelihoods=each, worker=worker) for trial, x, each in rows])
+        self._close(*self.as_tells(trials, payoffs, log_likelihoods, worker))
 
     def tell_episode(self, trial: Trial | int, episode: Episode, *, worker: str | None = None) -> None:
         """What the policy of a trial did, in a space of policies, `Finite.policies`; on disk when this returns.
 
         The row holds what the policies say of the episode, and not the episode itself.
         """
-        if self._drawn:
-            raise ParameterError(
-                "episodes are told in a space of policies, Finite.policies(...); here the mediator was drawn by ask: "
-                "tell(trial, payoff)"
-            )
-        self._close(self._tell(trial, telling.by_episode(episode, self._range), worker))
+        self._close(self.as_episode(trial, episode, worker))
 
     def fail(self, trial: Trial | int, reason: str = "", *, worker: str | None = None) -> None:
         """A trial that will never be answered: it leaves no trace in the estimates. Again changes nothing."""
-        self._close(self._tell(trial, NewClosing(reason=clean(reason)), worker))
+        self._close(self.as_failure(trial, reason, worker))
 
     def confirm(
         self, n: int, *, lease: float | None = None, ticket: str | None = None, worker: str | None = None
@@ -243,6 +230,42 @@ class Study(Answers, Kept):
         else:
             new = telling.by_likelihoods(payoff, log_likelihoods, self._range)
         return self._tell(trial, new, worker)
+
+    def as_tells(
+        self,
+        trials: Sequence[Trial | int],
+        payoffs: ArrayLike,
+        log_likelihoods: Sequence[Any] | None = None,
+        worker: str | None = None,
+    ) -> list[Tell]:
+        """What a call of `tell_all` says, checked in the same way: an error names the trial."""
+        values = np.asarray(payoffs, dtype=object).ravel().tolist()
+        given = [None] * len(trials) if log_likelihoods is None else list(log_likelihoods)
+        if not len(trials) == len(values) == len(given):
+            raise ShapeError(
+                f"tell_all takes one payoff per trial (and one entry of log_likelihoods); got {len(trials)} trials, "
+                f"{len(values)} payoffs and {len(given)} entries"
+            )
+        found = []
+        for trial, value, each in zip(trials, values, given, strict=True):
+            try:
+                found.append(self.as_tell(trial, value, log_likelihoods=each, worker=worker))
+            except RandomistError as error:
+                raise type(error)(f"trial {trial.id if isinstance(trial, Trial) else trial}: {error}") from error
+        return found
+
+    def as_episode(self, trial: Trial | int, episode: Episode, worker: str | None = None) -> Tell:
+        """What a call of `tell_episode` says."""
+        if self._drawn:
+            raise ParameterError(
+                "episodes are told in a space of policies, Finite.policies(...); here the mediator was drawn by ask: "
+                "tell(trial, payoff)"
+            )
+        return self._tell(trial, telling.by_episode(episode, self._range), worker)
+
+    def as_failure(self, trial: Trial | int, reason: str = "", worker: str | None = None) -> Tell:
+        """What a call of `fail` says."""
+        return self._tell(trial, NewClosing(reason=clean(reason)), worker)
 
     def close_all(self, tells: Sequence[Tell]) -> list[Exception | None]:
         """Of each of several tells None, or its error: one transaction serves them."""

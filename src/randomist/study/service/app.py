@@ -27,7 +27,7 @@ from randomist.errors import (
     UnknownStudyError,
     UnknownTrialError,
 )
-from randomist.study.service import events, keeping, machines, pages, routes
+from randomist.study.service import events, keeping, machines, pages, rounds, routes
 from randomist.study.service.auth import Tokens
 from randomist.study.service.guards import GuardAnswers
 from randomist.study.service.limits import LimitRequests, Limits
@@ -35,6 +35,7 @@ from randomist.study.service.metrics import MeasureRequests, Metrics
 from randomist.study.service.records import RecordRequests
 from randomist.study.service.shared import Shared
 from randomist.study.service.studies import Reads, Studies
+from randomist.study.service.together import Together
 from randomist.study.storages import Storage, open_storage
 
 HEALTH = 0.25  # seconds for which it is known whether the database is there
@@ -67,11 +68,13 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     app.state.limits = limits = limits or Limits()
     app.state.studies = Studies(open_storage(storage))
     app.state.studies.storage.prepare()
+    app.state.together = Together(app.state.studies)
     app.state.health = Shared(app.state.studies.storage.ping, HEALTH)
     app.state.counters = Shared(app.state.studies.storage.totals, events.POLL)
     app.state.watchers = 0
     app.state.reads = Reads(app.state.studies.storage)
     app.include_router(routes.router, prefix="/api/v1")
+    app.include_router(rounds.router, prefix="/api/v1")
     app.include_router(keeping.router, prefix="/api/v1")
     app.include_router(events.router, prefix="/api/v1")
     app.include_router(machines.router)

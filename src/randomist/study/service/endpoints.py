@@ -12,6 +12,7 @@ from randomist.study.checks import NAME
 from randomist.study.service.auth import Holder, Scope
 from randomist.study.service.models import Problem
 from randomist.study.service.studies import Reads, Studies
+from randomist.study.service.together import Together
 from randomist.study.study import Study
 
 Name = Annotated[str, Path(pattern=NAME, examples=["car"])]
@@ -73,6 +74,12 @@ def studies_of(request: Request) -> Studies:
 
 def study_of(request: Request, name: str) -> Study:
     return studies_of(request).get(name)
+
+
+def together_of(request: Request) -> Together:
+    """The asks and tells that are written together."""
+    together: Together = request.app.state.together
+    return together
 
 
 def reads_of(request: Request) -> Reads:

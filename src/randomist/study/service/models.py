@@ -186,6 +186,27 @@ class Tell(Model):
     )
 
 
+class OneTell(Model):
+    id: int = Field(ge=0, lt=2**62, examples=[12])
+    payoff: Number = Field(examples=[0.5])
+    log_likelihoods: Likelihoods | None = Field(default=None, examples=[None], description="As of a single tell.")
+
+
+class Tells(Model):
+    tells: list[OneTell] = Field(min_length=1, max_length=LARGEST_BATCH, examples=[[{"id": 12, "payoff": 0.5}]])
+
+
+class Refused(Model):
+    id: int = Field(examples=[12])
+    error: str = Field(examples=["ClosedTrialError"])
+    message: str = Field(examples=["trial 12 was told 0.5 before, and cannot be told 0.7 now"])
+
+
+class Told(Model):
+    told: int = Field(examples=[49], description="How many of the trials have what was told, now or before.")
+    refused: list[Refused] = Field(examples=[[]], description="The others, and why.")
+
+
 class Episode(Model):
     """What a policy saw before each action, did and earned, in a study of policies over trajectories."""
 

@@ -1,9 +1,8 @@
-"""The endpoints under /api/v1: create, ask, tell, and look."""
+"""The endpoints under /api/v1 that create studies, change their decisions, and look at them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -13,9 +12,8 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from randomist._json import for_json
 from randomist.errors import ShapeError
 from randomist.histories.estimates import Estimates
-from randomist.learners.base import Trial
 from randomist.study.dashboard.data import snapshot
-from randomist.study.describe import episode_from, learner_from, member_from
+from randomist.study.describe import learner_from, member_from
 from randomist.study.export import FORMATS, Format, lines, plain
 from randomist.study.opening import create_study
 from randomist.study.records import STATES, State
@@ -26,8 +24,6 @@ from randomist.study.service.endpoints import (
     READ,
     WORK,
     Name,
-    Number,
-    caller_of,
     check_study,
     problems,
     reads_of,
@@ -71,63 +67,6 @@ def create(request: Request, new: models.NewStudy, holder: Holder = ADMIN) -> An
 def show(request: Request, name: Name) -> Any:
     """A study's learner and counters."""
     return info(study_of(request, name))
-
-
-@router.post("/studies/{name}/ask", response_model=models.Asked, responses=problems(404, 409), dependencies=[WORK])
-def ask(request: Request, name: Name, body: models.Ask) -> Any:
-    """The next trials; on disk when the answer comes."""
-    study, worker = study_of(request, name), body.worker or caller_of(request)
-    return _asked(study.ask(body.batch, lease=body.lease, ticket=body.ticket, worker=worker))
-
-
-@router.post("/studies/{name}/confirm", response_model=models.Asked, responses=problems(404, 409), dependencies=[WORK])
-def confirm(request: Request, name: Name, body: models.Confirm) -> Any:
-    """Trials that play the recommended point itself; on disk when the answer comes. Of Auto."""
-    study, worker = study_of(request, name), body.worker or caller_of(request)
-    return _asked(study.confirm(body.n, lease=body.lease, ticket=body.ticket, worker=worker))
-
-
-@router.post(
-    "/studies/{name}/trials/{number}/tell",
-    response_model=models.Closed,
-    response_model_exclude_none=True,
-    responses=problems(404, 409),
-    dependencies=[WORK],
-)
-def tell(request: Request, name: Name, number: Number, body: models.Tell) -> Any:
-    """The payoff of a trial, or that it broke a constraint; on disk when the answer comes. Again changes nothing."""
-    known = body.log_likelihoods
-    named = None if known is None else {key: -math.inf if value is None else value for key, value in known.items()}
-    study_of(request, name).tell(
-        number, body.payoff, feasible=body.feasible, log_likelihoods=named, worker=who_of(request)
-    )
-    return {"id": number, "state": "told"} if body.feasible else {"id": number, "state": "failed", "feasible": False}
-
-
-@router.post(
-    "/studies/{name}/trials/{number}/episode",
-    response_model=models.Closed,
-    response_model_exclude_none=True,
-    responses=problems(404, 409),
-    dependencies=[WORK],
-)
-def tell_episode(request: Request, name: Name, number: Number, body: models.Episode) -> Any:
-    """What the policy of a trial did, in a study of policies over trajectories; on disk when the answer comes."""
-    study_of(request, name).tell_episode(number, episode_from(body.model_dump()), worker=who_of(request))
-    return {"id": number, "state": "told"}
-
-
-@router.post(
-    "/studies/{name}/trials/{number}/fail",
-    response_model=models.Closed,
-    response_model_exclude_none=True,
-    responses=problems(404, 409),
-    dependencies=[WORK],
-)
-def fail(request: Request, name: Name, number: Number, body: models.Fail) -> Any:
-    """A trial that will never be answered."""
-    study_of(request, name).fail(number, body.reason, worker=who_of(request))
-    return {"id": number, "state": "failed"}
 
 
 @router.get(
@@ -287,10 +226,6 @@ def info(study: Study) -> dict[str, Any]:
 def _decisions(study: Study) -> list[dict[str, Any]]:
     found = enumerate(zip(study.names, study.active.tolist(), strict=False))  # one may come in between
     return [{"decision": k, "name": name, "active": active} for k, (name, active) in found]
-
-
-def _asked(trials: Sequence[Trial]) -> dict[str, Any]:
-    return {"trials": [{key: for_json(value) for key, value in trial._asdict().items()} for trial in trials]}
 
 
 def _interval(found: Interval) -> dict[str, Any]:
