@@ -73,8 +73,8 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     app.state.counters = Shared(app.state.studies.storage.totals, events.POLL)
     app.state.watchers = 0
     app.state.reads = Reads(app.state.studies.storage)
+    app.include_router(rounds.router, prefix="/api/v1")  # the first is found the soonest
     app.include_router(routes.router, prefix="/api/v1")
-    app.include_router(rounds.router, prefix="/api/v1")
     app.include_router(keeping.router, prefix="/api/v1")
     app.include_router(events.router, prefix="/api/v1")
     app.include_router(machines.router)

@@ -42,7 +42,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def needs(scope: Scope) -> Any:
     """A dependency: the request's token must have this scope."""
 
-    def check(request: Request, _: HTTPAuthorizationCredentials | None = _CREDENTIALS) -> Holder:
+    async def check(request: Request, _: HTTPAuthorizationCredentials | None = _CREDENTIALS) -> Holder:
         holder: Holder | None = request.state.holder
         if holder is None:
             raise ServiceError("a bearer token is needed that has not ended; send Authorization: Bearer TOKEN", 401)
