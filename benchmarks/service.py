@@ -97,7 +97,7 @@ def client(address: str, number: int, seconds: float, batch: int) -> Times:
     found: Times = {"ask": [], "tell": [], "acknowledged": []}
     end = time.monotonic() + seconds
     with Client(address, TOKEN, patience=0.0) as service, contextlib.suppress(ServiceError):
-        study = service.study("bench") if number else service.study("bench")
+        study = service.study("bench")
         while time.monotonic() < end:
             began = time.perf_counter()
             trials = study.ask(batch) if batch > 1 else [study.ask()]
@@ -204,6 +204,7 @@ def attackers(address: str, seconds: float) -> Iterator[None]:
 
 
 def attack(address: str, seconds: float) -> None:
+    os.nice(19)  # they would be on other machines
     resource.setrlimit(resource.RLIMIT_NOFILE, (8192, max(8192, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
     host, port = address.removeprefix("http://").split(":")
     idle = []

@@ -174,9 +174,9 @@ def test_health_is_said_while_watchers_wait_for_a_database_that_is_away(sqlite, 
         there.set()
 
 
-def test_reads_hold_no_lock_and_no_thread_that_an_ask_needs(sqlite, monkeypatch):
-    rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=sqlite)
-    with serving(sqlite, rate=1e6, burst=1e6) as service:
+def test_reads_hold_no_lock_and_no_thread_that_an_ask_needs(memory, monkeypatch):
+    rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=memory)
+    with serving(memory, rate=1e6, burst=1e6) as service:
         begun, done, real = threading.Event(), threading.Event(), rd.Study.estimates
 
         def slowly(study):
@@ -201,15 +201,15 @@ def test_reads_hold_no_lock_and_no_thread_that_an_ask_needs(sqlite, monkeypatch)
         assert answers == [200] * 45
 
 
-def test_reads_are_computed_again_when_something_happened(sqlite, monkeypatch):
-    study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=sqlite)
-    box = rd.create_study("box", rd.PGPE(RECTANGLE, seed=0), storage=sqlite)
+def test_reads_are_computed_again_when_something_happened(memory, monkeypatch):
+    study = rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=memory)
+    box = rd.create_study("box", rd.PGPE(RECTANGLE, seed=0), storage=memory)
     for one in (study, box):
         one.tell(one.ask(), 0.5)
     computed = []
     real = rd.Study.look
     monkeypatch.setattr(rd.Study, "look", lambda *a: computed.append(a[0].name) or real(*a))
-    with serving(sqlite) as service:
+    with serving(memory) as service:
         asks = [("GET", "car/estimates", None), ("GET", "car/recommendation", None), ("GET", "car/dashboard", None),
                 ("POST", "box/estimates", {"decisions": [[0.0, 3.0]]})]  # fmt: skip
 

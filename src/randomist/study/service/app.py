@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -32,9 +34,10 @@ from randomist.study.service.auth import Tokens
 from randomist.study.service.guards import GuardAnswers
 from randomist.study.service.limits import LimitRequests, Limits
 from randomist.study.service.metrics import MeasureRequests, Metrics
+from randomist.study.service.reading import Reads
 from randomist.study.service.records import RecordRequests
 from randomist.study.service.shared import Shared
-from randomist.study.service.studies import Reads, Studies
+from randomist.study.service.studies import Studies
 from randomist.study.service.together import Together
 from randomist.study.storages import Storage, open_storage
 
@@ -62,6 +65,7 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
         description="Durable ask and tell: create a study, ask for trials, tell their payoffs, see the estimates.",
         docs_url=None,  # their pages come from a CDN; the document itself is at /openapi.json
         redoc_url=None,
+        lifespan=_lifespan,
     )
     metrics = Metrics()
     app.state.tokens, app.state.metrics, app.state.stopping = tokens, metrics, threading.Event()
@@ -72,7 +76,7 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     app.state.health = Shared(app.state.studies.storage.ping, HEALTH)
     app.state.counters = Shared(app.state.studies.storage.totals, events.POLL)
     app.state.watchers = 0
-    app.state.reads = Reads(app.state.studies.storage)
+    app.state.reads = Reads(app.state.studies)
     app.include_router(rounds.router, prefix="/api/v1")  # the first is found the soonest
     app.include_router(routes.router, prefix="/api/v1")
     app.include_router(keeping.router, prefix="/api/v1")
@@ -87,6 +91,12 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    app.state.reads.close()
 
 
 def _refused(request: Request, error: Exception) -> JSONResponse:

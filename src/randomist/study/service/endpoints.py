@@ -11,7 +11,8 @@ from randomist.errors import ServiceError
 from randomist.study.checks import NAME
 from randomist.study.service.auth import Holder, Scope
 from randomist.study.service.models import Problem
-from randomist.study.service.studies import Reads, Studies
+from randomist.study.service.reading import Reads
+from randomist.study.service.studies import Studies
 from randomist.study.service.together import Together
 from randomist.study.study import Study
 

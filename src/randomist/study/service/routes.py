@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 
-from randomist._json import for_json
 from randomist.errors import ShapeError
-from randomist.histories.estimates import Estimates
 from randomist.study.dashboard.data import snapshot
 from randomist.study.describe import learner_from, member_from
 from randomist.study.export import FORMATS, Format, lines, plain
 from randomist.study.opening import create_study
 from randomist.study.records import STATES, State
-from randomist.study.service import models
+from randomist.study.service import models, questions
 from randomist.study.service.auth import Holder
 from randomist.study.service.endpoints import (
     ADMIN,
@@ -34,7 +32,7 @@ from randomist.study.service.endpoints import (
 from randomist.study.study import Study
 
 if TYPE_CHECKING:
-    from randomist.learners.box.interval import Interval
+    pass
 
 router = APIRouter()
 PAGE = 1000  # trials of a page at most
@@ -74,7 +72,7 @@ def show(request: Request, name: Name) -> Any:
 )
 async def decisions(request: Request, name: Name) -> Any:
     """The decisions of a finite set, with those that were added and retired."""
-    return {"decisions": await reads_of(request).get(name, "decisions", _decisions)}
+    return await reads_of(request).get(name, questions.decisions)
 
 
 @router.post(
@@ -114,7 +112,7 @@ def retire(request: Request, name: Name, body: models.Retire) -> Any:
 )
 async def estimates(request: Request, name: Name) -> Any:
     """What the history says about every decision of a finite set; values and widths are in the payoffs' units."""
-    return await reads_of(request).get(name, "estimates", lambda study: _estimates(study.estimates()))
+    return await reads_of(request).get(name, questions.estimates)
 
 
 @router.post(
@@ -122,12 +120,10 @@ async def estimates(request: Request, name: Name) -> Any:
 )
 async def estimate(request: Request, name: Name, body: models.Decisions) -> Any:
     """What the history says about any decisions of a box."""
-    try:
-        decisions = np.array(body.decisions, float)
-    except ValueError:
-        raise ShapeError("decisions must all have the same length") from None
-    question = f"estimate {body.model_dump_json()}"
-    return await reads_of(request).get(name, question, lambda study: _estimates(study.estimate(decisions)))
+    points = body.decisions
+    if len({len(point) if isinstance(point, list) else 0 for point in points}) > 1:
+        raise ShapeError("decisions must all have the same length")
+    return await reads_of(request).get(name, partial(questions.estimate, points=points))
 
 
 @router.get(
@@ -138,11 +134,7 @@ async def estimate(request: Request, name: Name, body: models.Decisions) -> Any:
 )
 async def recommendation(request: Request, name: Name) -> Any:
     """The decision with the best estimated value."""
-
-    def best(study: Study) -> Any:
-        return {"decision": for_json(study.recommend()), "told": study.told}
-
-    return await reads_of(request).get(name, "recommendation", best)
+    return await reads_of(request).get(name, questions.recommendation)
 
 
 @router.post(
@@ -150,8 +142,7 @@ async def recommendation(request: Request, name: Name) -> Any:
 )
 async def interval(request: Request, name: Name, body: models.Where) -> Any:
     """An interval for the mean payoff at a point. Of Auto."""
-    question = f"interval {body.model_dump_json()}"
-    return await reads_of(request).get(name, question, lambda study: _interval(study.interval(body.point, body.level)))
+    return await reads_of(request).get(name, partial(questions.interval, point=body.point, level=body.level))
 
 
 @router.get(
@@ -162,13 +153,7 @@ async def interval(request: Request, name: Name, body: models.Where) -> Any:
 )
 async def confirmation(request: Request, name: Name, level: Annotated[float, Query(gt=0, lt=1)] = 0.95) -> Any:
     """What the plays of the last confirmation say about their point. Of Auto."""
-
-    def answer(study: Study) -> Any:
-        found = study.confirmed(level)
-        both = {"mean": _interval(found.mean), "median": _interval(found.median)}
-        return {"point": for_json(found.point), "plays": found.plays} | both
-
-    return await reads_of(request).get(name, f"confirmation {level}", answer)
+    return await reads_of(request).get(name, partial(questions.confirmation, level=level))
 
 
 @router.get("/studies/{name}/trials", response_model=models.Trials, responses=problems(404), dependencies=[READ])
@@ -202,9 +187,7 @@ async def dashboard(
 ) -> Any:
     """What the dashboard draws."""
     i, j = map(int, dimensions.split(","))
-    reads = reads_of(request)
-    shown = await reads.get(name, f"dashboard {i},{j}", lambda study: snapshot(study, (i, j)), DASHBOARD)
-    return JSONResponse(shown)
+    return await reads_of(request).get(name, partial(snapshot, dimensions=(i, j)), DASHBOARD)
 
 
 def info(study: Study) -> dict[str, Any]:
@@ -221,18 +204,3 @@ def info(study: Study) -> dict[str, Any]:
         "retracted": counters.retracted,
         "archived": study.archived,
     }
-
-
-def _decisions(study: Study) -> list[dict[str, Any]]:
-    found = enumerate(zip(study.names, study.active.tolist(), strict=False))  # one may come in between
-    return [{"decision": k, "name": name, "active": active} for k, (name, active) in found]
-
-
-def _interval(found: Interval) -> dict[str, Any]:
-    return {key: None if isinstance(x, float) and not np.isfinite(x) else x for key, x in found._asdict().items()}
-
-
-def _estimates(found: Estimates) -> dict[str, Any]:
-    names = ("value", "effective_samples", "threshold", "width", "plays", "coverage")
-    columns = {name: np.asarray(getattr(found, name)) for name in names}
-    return {name: [x if np.isfinite(x) else None for x in column.tolist()] for name, column in columns.items()}

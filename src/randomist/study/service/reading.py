@@ -1,0 +1,191 @@
+"""Answers that take a learner some computing, kept until something happens in the study.
+
+They come from learners of their own in a process of their own, which is started by the first question. So a read takes
+neither a lock nor the interpreter from those who ask and tell, and one that takes too long can be ended. Where the
+storage is in this process alone, or a learner is known in it alone, reads are answered here, in a thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import cached_property
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from fastapi import Response
+from sqlalchemy import URL
+
+from randomist.errors import RandomistError, ServiceError
+from randomist.study.records import Counters
+from randomist.study.service.studies import Studies
+from randomist.study.storages import open_storage
+from randomist.study.storages.sql.storage import SQLStorage
+from randomist.study.study import Study
+
+MOST_ANSWERS = 64
+NICE = 10  # how much less urgent reads are than asks and tells
+READ_SECONDS = 60.0  # for one answer
+START = 60.0  # seconds until the process must be there
+
+Question = Callable[[Study], Any]  # a function of a module, or a partial of one: it is sent to another process
+
+
+class Reads:
+    """What is read of studies: computed once, and kept."""
+
+    def __init__(self, studies: Studies, seconds: float = READ_SECONDS) -> None:
+        self._studies = studies
+        self._here = Studies(studies.storage)  # with learners of their own
+        storage = studies.storage
+        self._apart: Apart | None = None
+        if isinstance(storage, SQLStorage) and os.name == "posix":  # another process can open it, and be talked to
+            self._apart = Apart(storage.database.url, seconds)
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, str], tuple[Counters, float, bytes]] = OrderedDict()
+
+    def forget(self, name: str) -> None:
+        """A study of that name is gone, or has another one."""
+        self._here.forget(name)
+        with self._lock:
+            for key in [key for key in self._kept if key[0] == name]:
+                del self._kept[key]
+
+    def close(self) -> None:
+        """End the process that reads."""
+        if self._apart is not None:
+            self._apart.close()
+
+    async def get(self, name: str, question: Question, keep: float = math.inf) -> Response:
+        """What a study says to a question, as JSON; kept for some seconds, or until something happens in the study."""
+        return Response(
+            await anyio.to_thread.run_sync(self._get, name, question, keep, limiter=self._threads),
+            media_type="application/json",
+        )
+
+    @cached_property
+    def _threads(self) -> anyio.CapacityLimiter:
+        return anyio.CapacityLimiter(1)
+
+    def _get(self, name: str, question: Question, keep: float) -> bytes:
+        study, key = self._studies.get(name), (name, repr(_words(question)))
+        now = study.counters._replace(checkpointed=0)
+        with self._lock:
+            known, asked_at, found = self._kept.get(key, (None, 0.0, b""))
+        if known == now and time.monotonic() - asked_at < keep:
+            return found
+        found = self._answer(study, question)
+        with self._lock:
+            self._kept[key] = now, time.monotonic(), found
+            self._kept.move_to_end(key)
+            if len(self._kept) > MOST_ANSWERS:
+                self._kept.popitem(last=False)
+        return found
+
+    def _answer(self, study: Study, question: Question) -> bytes:
+        if self._apart is not None and study.built_in:
+            return self._apart.get(study, question)
+        return said(self._here, study.name, study.record.id, question)
+
+
+class Apart:
+    """A process that reads the studies of a storage."""
+
+    def __init__(self, url: URL, seconds: float) -> None:
+        self._url, self._seconds = url, seconds
+        self._lock = threading.Lock()
+        self._running: tuple[subprocess.Popen[bytes], Connection] | None = None
+
+    def get(self, study: Study, question: Question) -> bytes:
+        """What it says; one that ended meanwhile (out of memory, for one) is started again, once."""
+        with self._lock:
+            for last in (False, True):
+                try:
+                    return self._ask((study.name, study.record.id, question))
+                except (EOFError, OSError) as error:
+                    self._end()
+                    if last:
+                        raise ServiceError(f"the process that reads ended over this: {error!r}", 500) from error
+        raise AssertionError("unreachable")
+
+    def close(self) -> None:
+        with self._lock:
+            self._end()
+
+    def _ask(self, message: tuple[str, int, Question]) -> bytes:
+        connection = self._connection()
+        connection.send(message)
+        if not connection.poll(self._seconds):
+            self._end()
+            raise ServiceError(
+                f"this takes longer than {self._seconds:g} s, more than a read may; ask for less at once", 503
+            )
+        answer: bytes | RandomistError = connection.recv()
+        if isinstance(answer, RandomistError):
+            raise answer
+        return answer
+
+    def _connection(self) -> Connection:
+        if self._running is None:
+            ours, theirs = Pipe()
+            code = f"from randomist.study.service.reading import main; main({theirs.fileno()})"
+            process = subprocess.Popen(
+                [sys.executable, "-c", code], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+            )
+            theirs.close()
+            self._running = process, ours
+            ours.send(self._url.render_as_string(hide_password=False))
+            if not ours.poll(START):
+                raise OSError(f"the process that reads was not ready within {START:g} s")
+            ours.recv()
+        return self._running[1]
+
+    def _end(self) -> None:
+        if self._running is not None:
+            process, connection = self._running
+            self._running = None
+            connection.close()
+            process.kill()
+            process.wait()
+
+
+def said(studies: Studies, name: str, id_: int, question: Question) -> bytes:
+    """What a study says, as JSON."""
+    study = studies.get(name)
+    if study.record.id != id_:  # another one has that name now
+        studies.forget(name)
+        study = studies.get(name)
+    return json.dumps(question(study), allow_nan=False, separators=(",", ":")).encode()
+
+
+def main(file: int) -> None:
+    """Answer questions, which come over a pipe, until nobody is there to ask."""
+    os.nice(NICE)
+    connection = Connection(file)
+    with contextlib.suppress(EOFError, OSError):
+        studies = Studies(open_storage(connection.recv()))
+        connection.send("ready")
+        while True:
+            name, id_, question = connection.recv()
+            try:
+                answer: bytes | RandomistError = said(studies, name, id_, question)
+            except RandomistError as error:
+                answer = error
+            connection.send(answer)
+
+
+def _words(question: Question) -> tuple[Any, ...]:
+    """What makes a question another one: its name and arguments."""
+    function = getattr(question, "func", question)
+    return function.__name__, *getattr(question, "args", ()), *sorted(getattr(question, "keywords", {}).items())
