@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
+import shutil
 import socket
+import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +19,7 @@ from randomist.errors import ParameterError, ServiceError
 from randomist.study.client import Client
 from tests.problems import payoff
 from tests.study.helpers import at_once
-from tests.study.serving import ADMIN, SPACE, WORK
+from tests.study.serving import ADMIN, SPACE, WORK, serving
 
 pytestmark = pytest.mark.xdist_group("service")
 
@@ -111,3 +115,18 @@ def test_thirty_two_clients(service):
 
     at_once(work, range(32))
     assert rd.load_study("many", storage=service.url).counters[:3] == (192, 192, 160)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_recipes_with_curl_work(sqlite, tmp_path):
+    page = (Path(__file__).parents[2] / "docs/studies/production.md").read_text(encoding="utf-8")
+    (recipe,) = re.findall(r"```bash\n(api\(\).*?)```", page, re.DOTALL)
+    with serving(sqlite) as service:
+        given = {"ADDRESS": service.address, "TOKEN": ADMIN, "PATH": os.environ["PATH"]}
+        done = subprocess.run(["bash", "-ec", recipe], env=given, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    study = rd.load_study("banners", storage=sqlite)
+    assert [trial.payoff for trial in study.trials()] == [1, 0, 1]
+    assert study.names == ("old", "new", "bold")
+    assert '{"told":2,"refused":[]}' in done.stdout
+    assert done.stdout.rstrip().splitlines()[-3].startswith("0,told"), done.stdout
