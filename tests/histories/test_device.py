@@ -11,7 +11,7 @@ from randomist.errors import MediatorError, ParameterError
 pytest.importorskip("jax", reason="a history on a device needs JAX")
 
 from randomist.histories import device as on_device
-from randomist.histories import device_columns
+from randomist.histories import device_columns, device_nodes
 
 RNG = np.random.default_rng(3)
 UNEVEN = rd.Finite(rd.Gaussian(np.array([[0.0, 3.0], [0.1, 2.0], [-0.2, 3.5], [0.05, 3.1]]), np.array([0.3, 1.1])))
@@ -212,3 +212,39 @@ def test_a_mediator_that_cannot_have_been_drawn_is_refused():
     with pytest.raises(MediatorError, match="density 0 under decision 1"):
         learner.tell(0, 0.5)
     assert len(learner.history) == 0
+
+
+@pytest.mark.parametrize(
+    "box", [rd.Box(rd.Gaussian(std=0.2), -1, 2), rd.Box(rd.Gaussian(std=[0.2, 3]), [-1, 0], [1, 9])]
+)
+def test_a_grid_that_grows(box):
+    """The same points, round after round, and when the run is saved and goes on elsewhere."""
+    runs = {}
+    for device in ("cpu", "jax-cpu"):
+        learner, rng, chosen = rd.GridOptimist(box, device=device), np.random.default_rng(1), []
+        for t in range(20):
+            if t == 12:
+                learner = rd.load(learner.state(), device="cpu" if device != "cpu" else "jax-cpu")
+            trial = learner.ask()
+            chosen.append(trial.decision)
+            learner.tell(trial, float(np.clip(0.4 + 0.1 * np.sum(trial.mediator) + 0.1 * rng.random(), 0, 1)))
+        runs[device] = np.array(chosen)
+    np.testing.assert_array_equal(runs["cpu"], runs["jax-cpu"])
+
+
+def test_a_grid_on_a_device_is_one_of_gaussians():
+    with pytest.raises(ParameterError, match="one of Gaussians"):
+        rd.GridOptimist(rd.Box(rd.TruncatedGaussian(std=0.2), 0, 1), device="jax-cpu")
+
+
+def test_nodes_of_many_members_are_those_of_few(monkeypatch):
+    """Neighbours by a tree instead of by all pairs; nodes are then kept in float32."""
+    space = rd.Finite(rd.Gaussian(np.random.default_rng(0).normal(size=(300, 2)) * [1, 5], [0.3, 1.5]))
+    decisions, mediators, payoffs = samples(space, 50)
+    found = []
+    for compared in (device_nodes.COMPARED, 0):
+        monkeypatch.setattr(device_nodes, "COMPARED", compared)
+        history = rd.Realist(space, device="jax-cpu").history
+        history.extend(decisions, np.array(mediators), payoffs)
+        found.append(history.estimate(2.0).effective_samples)
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-4)

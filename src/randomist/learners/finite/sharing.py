@@ -26,13 +26,12 @@ from randomist.learners.finite.base import FiniteLearner
 from randomist.learners.finite.logged import logged_prior, logged_rows
 from randomist.learners.finite.prior import Prior
 from randomist.learners.finite.refresh import FROM, Refresh
-from randomist.learners.settings import bias_factor, check_range_known
+from randomist.learners.settings import DEVICES, bias_factor, check_range_known
 from randomist.spaces import Finite
 
 if TYPE_CHECKING:
     from randomist.logs import Log
 
-DEVICES = ("cpu", "gpu", "tpu", "jax-cpu")
 MOST_MISSING = 0.25  # of a policy's mass: where the history has seen less, `recommend` warns
 
 
