@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from randomist._checks import finite_array
+from randomist._lookup import ours
 from randomist._types import Array, Indices
 from randomist.errors import EmptySpaceError, ParameterError, ShapeError, StateError
 from randomist.families import Family, Gaussian, LocationScale, Mixed, TruncatedGaussian, family_from_state
@@ -214,11 +215,24 @@ class Finite:
         nodes: bool = False,
         window: int | None = None,
         discount: float | None = None,
+        device: str = "cpu",
     ) -> FiniteHistory | PerDecisionHistory:
-        """An empty history of this space; with `nodes`, biases can be integrated; a `window` or `discount` forgets."""
+        """An empty history of this space; with `nodes`, biases can be integrated; a `window` or `discount` forgets.
+
+        One on a `device` other than "cpu" needs JAX.
+        """
         from randomist.histories.finite import FiniteHistory
         from randomist.histories.per_decision import PerDecisionHistory
 
+        if device != "cpu":
+            if self.family.weighted_steps is not None:
+                raise ParameterError(
+                    f"per-decision weights are not there on a device: take weights='trajectory', or leave device="
+                    f"{device!r:.80} out"
+                )
+            history: type[FiniteHistory] = ours("randomist.histories.device:DeviceHistory")
+            settings: dict[str, Any] = {"nodes": nodes, "window": window, "discount": discount, "device": device}
+            return history(self, divergence, estimator, **settings)
         kind = FiniteHistory if self.family.weighted_steps is None else PerDecisionHistory
         return kind(self, divergence, estimator, nodes=nodes, window=window, discount=discount)
 

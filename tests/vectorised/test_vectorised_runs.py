@@ -11,9 +11,10 @@ from randomist.errors import ParameterError
 jax = pytest.importorskip("jax", reason="runs on a device need JAX")
 
 from randomist import vectorised  # noqa: E402
-from randomist.vectorised import history, runs, spaces  # noqa: E402
+from randomist.vectorised import history, realist, runs, spaces  # noqa: E402
 from randomist.vectorised.backend import computing_on, device_named  # noqa: E402
-from randomist.vectorised.tasks import payoff_of  # noqa: E402
+from randomist.vectorised.coins import coins_upto  # noqa: E402
+from randomist.vectorised.tasks import cartpole_return, mountain_car_return, payoff_of  # noqa: E402
 
 CPU = device_named("cpu")
 UNEVEN = rd.Finite(rd.Gaussian(np.array([[0.0, 3.0], [0.1, 2.0], [-0.2, 3.5], [0.05, 3.1]]), np.array([0.3, 1.1])))
@@ -66,11 +67,28 @@ def test_divergences_by_their_closed_form(monkeypatch):
                 np.testing.assert_allclose(on_device.worth(x), worth, rtol=1e-10, atol=1e-300)
 
 
-@pytest.mark.parametrize("learner", [rd.Optimist, rd.FollowTheLeader, rd.UCB1])
-def test_given_the_same_history_the_choices_are_those_of_the_learner(learner):
+CAR = rd.Finite.grid(rd.Gaussian(std=[0.15, 3.0]), low=[-1, 0], high=[1, 20], points=[3, 4])
+POLE = rd.Finite.grid(
+    rd.TruncatedGaussian(std=[1.0] * 4), low=[-2.0, 0, 0, 0], high=[2.0, 4, 10, 12], points=[1, 2, 2, 2]
+)
+
+
+@pytest.mark.parametrize(
+    ("learner", "task"),
+    [
+        (rd.Optimist, rd.task("lqg", points=40)),
+        (rd.FollowTheLeader, rd.task("lqg", points=40)),
+        (rd.UCB1, rd.task("lqg", points=40)),
+        (rd.Realist, rd.task("lqg", points=40)),
+        (rd.Realist, rd.task("lqg", dimension=2, space="grid", points=5)),
+        (rd.Realist, rd.task("illustrative", sigma=2, lambda_=0.1)),
+    ],
+)
+def test_given_the_same_history_the_choices_are_those_of_the_learner(learner, task, monkeypatch):
     """At least 99.9% of them; the others are near-ties, which the order of a sum decides."""
-    task = rd.task("lqg", points=40)
-    run = vectorised.optimize_many(task, learner, 600, 2, device="cpu")[1]
+    monkeypatch.setattr(realist, "BLOCK", 8)  # several blocks, the last one of which overlaps
+    rounds = 600 if learner is not rd.Realist else 250
+    run = vectorised.optimize_many(task, learner, rounds, 2, device="cpu")[1]
     one, different = rd.make(learner, task, seed=0), 0
     for t, (x, z, y) in enumerate(
         zip(run.decisions.tolist(), run.mediators.tolist(), run.payoffs.tolist(), strict=True)
@@ -81,14 +99,17 @@ def test_given_the_same_history_the_choices_are_those_of_the_learner(learner):
             different += index[x] < index.max() - 1e-6 * abs(index.max())
         one.adopt(trial)
         one.tell(trial, y)
-    assert different <= 0.001 * 600
+    assert different <= 0.001 * rounds
 
 
-@pytest.mark.parametrize("name", ["randomist", "optimist", "ucb1"])
 @pytest.mark.parametrize(
-    "task", [rd.task("lqg", points=15), rd.task("illustrative", sigma=2, lambda_=2)], ids=["lqg", "i"]
+    ("name", "task"),
+    [
+        *((name, rd.task("lqg", points=15)) for name in ("randomist", "optimist", "ucb1")),
+        *((name, rd.task("illustrative", sigma=2, lambda_=2)) for name in ("randomist", "optimist", "realist")),
+    ],
 )
-def test_regrets_are_the_same_on_average(task, name):
+def test_regrets_are_the_same_on_average(name, task):
     """Welch's test with fixed seeds; by chance it would fail once in 1,000 choices of them."""
     regret = vectorised.optimize_many(task, name, 150, 150, device="cpu").regret[:, -1]
     others = np.array([run.regret[-1] for run in rd.optimize_many(task, name, 150, 60)])
@@ -104,7 +125,7 @@ def test_the_same_seed_is_the_same_run_in_any_chunk(monkeypatch):
     monkeypatch.setattr(runs, "memory_of", lambda device: 5000)
     seen = []
     apart = vectorised.optimize_many(task, "randomist", 60, [4, 2], device="cpu", progress=seen.append)
-    assert seen == [1, 2]
+    assert seen == [*range(2, 121, 2)]  # of all rounds, two at a time
     for mine, theirs in ((apart[0], together[4]), (apart[1], together[2])):
         np.testing.assert_array_equal(mine.decisions, theirs.decisions)
         np.testing.assert_array_equal(mine.payoffs, theirs.payoffs)
@@ -125,6 +146,69 @@ def test_payoffs_of_lqg_have_the_right_mean():
             assert abs(mine.mean() - theirs.mean()) < 4 * error
 
 
+def test_episodes_are_those_of_the_compiled_tasks():
+    """The same starts and parameters give the same returns: where a last bit differs, an episode may end otherwise."""
+    rng, n = np.random.default_rng(4), 300
+    with computing_on(CPU):
+        car, pole = rd.task("mountain-car", horizon=250), rd.task("cartpole")
+        parameters, starts = rng.uniform([-1, 0], [1, 20], (n, 2)), rng.uniform(-0.6, -0.4, n)
+        mine = jax.jit(jax.vmap(lambda z, s: mountain_car_return(z, s, 250)))(parameters, starts)
+        theirs = [car.trajectory(*given)[1].sum() for given in zip(parameters, starts, strict=True)]
+        assert np.mean(np.abs(np.asarray(mine) - theirs) > 1e-9) <= 0.01
+        assert 0.1 < np.mean(np.array(theirs) > 50) < 0.9
+        parameters, starts = rng.uniform(pole.space.low, pole.space.high, (n, 4)), rng.uniform(-0.05, 0.05, (n, 4))
+        mine = jax.jit(jax.vmap(lambda z, s: cartpole_return(z, s, 200)))(parameters, starts)
+        theirs = [len(pole.trajectory(*given)[1]) for given in zip(parameters, starts, strict=True)]
+        assert np.mean(np.asarray(mine) != theirs) <= 0.01
+        assert 0.1 < np.mean(np.array(theirs) < 200) < 0.9
+
+
+@pytest.mark.parametrize(("task", "space"), [("mountain-car", CAR), ("cartpole", POLE)])
+def test_tasks_of_a_box_are_searched_on_a_grid(task, space):
+    """Welch's test with fixed seeds; by chance it would fail once in 1,000 choices of them."""
+    mine = vectorised.optimize_many(rd.task(task, horizon=100), "randomist", 60, 30, device="cpu", space=space)
+    theirs = rd.optimize_many(rd.task(task, horizon=100), "randomist", 60, 30, space=space)
+    assert mine.regret is None
+    assert mine[0].regret is None
+    assert mine[0].mediators.shape == theirs[0].mediators.shape
+    sides = np.array([[run.payoffs.mean() for run in runs] for runs in (mine, theirs)])
+    error = np.sqrt(sides.var(axis=1, ddof=1).sum() / 30)
+    assert abs(sides.mean(axis=1)[0] - sides.mean(axis=1)[1]) < 3.29 * error
+
+
+def test_coins_are_fair():
+    """The quantiles of SciPy's binomial, for few coins and many, and for more than are tabulated."""
+    from scipy.stats import binom
+
+    rng = np.random.default_rng(0)
+    with computing_on(CPU):
+        coins = coins_upto(300)
+        for flips in (1, 2, 3, 5, 17, 64, 300, 9000):
+            levels = np.concatenate([rng.random(3000), 10.0 ** -rng.uniform(0, 15, 500)])
+            heads = coins.heads(np.full(len(levels), float(flips)), levels)
+            np.testing.assert_array_equal(heads, binom.ppf(levels, flips, 0.5))
+        assert float(coins.heads(np.zeros(1), np.full(1, 0.3))[0]) == 0.0
+
+
+@pytest.mark.parametrize("name", ["randomist", "realist", "ucb1"])
+def test_a_run_of_a_device_goes_on_on_the_cpu(name):
+    task = rd.task("lqg", points=9)
+    runs = vectorised.optimize_many(task, name, 40, 2, device="cpu")
+    learner = runs.resumed(1)
+    np.testing.assert_array_equal(learner.record.decisions, runs.decisions[1])
+    np.testing.assert_array_equal(learner.record.mediators, runs.mediators[1])
+    assert learner.told == 40
+    trial = learner.ask()
+    learner.tell(trial, 0.5)
+    assert rd.load(learner.state()).ask().decision == learner.ask().decision
+
+
+def test_a_bar_shows_how_far_runs_are(capsys):
+    pytest.importorskip("rich", reason="a progress bar needs rich")
+    vectorised.optimize_many("illustrative", "ucb1", 30, 2, device="cpu", progress=True)
+    assert "100%" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -134,6 +218,7 @@ def test_payoffs_of_lqg_have_the_right_mean():
         ({"learner": "gp-ucb"}, "know FollowTheLeader"),
         ({"learner": "randomist", "perturbation": "gaussian"}, "perturbation"),
         ({"learner": "optimist", "window": 10}, "window"),
+        ({"learner": "realist", "divergence": "empirical"}, "mixture"),
         ({"learner": "optimist", "bias_correction": "computed"}, "computed"),
         ({"task": rd.task("bernoulli", means=[0.1, 0.2])}, "got Dirac"),
         ({"task": Other()}, "know the tasks"),

@@ -56,9 +56,9 @@ class FiniteHistory:
                 f"divergence={divergence.name!r} keeps sums over all visited states, and forgets none of them; take "
                 "divergence='empirical' with a window or a discount"
             )
-        self.nodes = self._nodes(nodes)  # for biases, as integrals
+        self._biases = self._nodes(nodes)  # integrals where only biases need them
         self.columns = self._columns(size or block_size(space.sources), discount)
-        self.eta = np.zeros((2, space.sources))  # the harmonic bound: η and log η
+        self.eta: Any = np.zeros((2, space.sources))  # the harmonic bound: η and log η
         self.eta[layout.LOG_ETA] = -np.inf
         self.counted = self.span is None and (space.family.discrete or not space.family.drawn)
         self._seen: dict[Any, Array] = {}  # log-densities of a discrete family's mediators
@@ -272,10 +272,13 @@ class FiniteHistory:
         for source in np.flatnonzero(plays).tolist():
             self.columns.passes.add_effective(self.eta, self._divergence(source), float(plays[source]))
 
+    @property
+    def nodes(self) -> Nodes | None:
+        """For integrals under the decisions, where there are some."""
+        return self.divergence.nodes if isinstance(self.divergence, Mixture) else self._biases
+
     def _nodes(self, wanted: bool) -> Nodes | None:
-        if isinstance(self.divergence, Mixture):
-            return self.divergence.nodes
-        return Nodes(self.space) if wanted else None
+        return Nodes(self.space) if wanted and not isinstance(self.divergence, Mixture) else None
 
     def _write(self, sources: Indices, mediators: NDArray[Any], payoffs: Array) -> None:
         start = 0

@@ -9,6 +9,8 @@ from randomist.errors import ParameterError
 from randomist.importance.estimators import Estimator
 from randomist.learners.payoffs import PayoffScale
 
+DEVICES = ("cpu", "gpu", "tpu", "jax-cpu")  # numba's CPU, those of JAX, and JAX's CPU
+
 
 def check_range_known(estimator: Estimator, scale: PayoffScale) -> None:
     """Some estimators need payoffs that lie in [0, 1]."""

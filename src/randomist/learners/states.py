@@ -19,10 +19,14 @@ SEARCHES = {
 }
 
 
-def load(state: dict[str, Any]) -> Learner:
-    """The learner that `state()` described; it goes on bit for bit as the saved one would have."""
+def load(state: dict[str, Any], *, device: str | None = None) -> Learner:
+    """The learner that `state()` described; it goes on bit for bit as the saved one would have.
+
+    `device` is where a learner that shares samples is to estimate, the CPU by default: wherever it was before, it has
+    the same history, and estimates to within rounding.
+    """
     try:
-        learner = fresh(state)
+        learner = fresh(_placed(state, device))
         learner.restore(_upgraded(state, learner))
     except KeyError as error:
         raise StateError(f"state lacks the entry {error}; pass what `learner.state()` returned") from error
@@ -31,6 +35,10 @@ def load(state: dict[str, Any]) -> Learner:
             raise
         raise StateError(f"state does not describe a learner: {error}; pass what `learner.state()` returned") from error
     return learner
+
+
+def _placed(state: dict[str, Any], device: str | None) -> dict[str, Any]:
+    return state if device is None else state | {"settings": state["settings"] | {"device": device}}
 
 
 def fresh(description: dict[str, Any]) -> Learner:

@@ -1,7 +1,7 @@
 """The shared history of one run in JAX: ratios in float32, sums in float64. Runs are many: all of it is vectorised.
 
 A sample i is stored by its ratios r_k = p_k(z_i) / p_x(z_i); with D_i = Σ_k T_k r_k its weight for decision k is
-r_k / D_i (see `importance.passes.numba`, of which this is the same with sums in another order). A weighted payoff has a
+r_k / D_i (see `importance.passes.jax`, of which this is the same in arrays of one shape). A weighted payoff has a
 relative error of some 1e-7 here, and so has a value; mixtures, effective samples and values are summed in float64. Log-
 ratios are cut at 60: a sample whose density is e^60 times larger elsewhere is drawn once in e^60 times.
 """
@@ -13,12 +13,22 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from randomist.vectorised.learners import Seen
+from randomist.families.in_jax import Categories
+from randomist.importance.divergences.mixture import ACCURATE
+from randomist.importance.passes import jax as passes
+from randomist.importance.passes.layout import BINS
 from randomist.vectorised.spaces import Set
 
 LONG, SHORT = 1024, 256  # samples that are summed at once, in runs of more than 2 LONG rounds and in shorter ones
-MOST = 60.0  # of a log-ratio
-BYTES = 4  # of a stored ratio
+
+
+class Seen(NamedTuple):
+    """What an index is made of, on the [0, 1] scale.  (K,) each"""
+
+    value: Any
+    effective: Any  # η, or plays without sharing
+    width: Any  # sqrt(α log t / η)
+    cut: Any = None  # M/m
 
 
 class Shared(NamedTuple):
@@ -29,6 +39,7 @@ class Shared(NamedTuple):
     payoffs: Any  # 0 where there is no sample yet  (T,)
     plays: Any  # (K,)
     effective: Any  # η by the harmonic bound  (K,)
+    at_nodes: Any = None  # sums at nodes, where effective samples are integrated
 
     @classmethod
     def empty(cls, size: int, rounds: int) -> Shared:
@@ -37,35 +48,102 @@ class Shared(NamedTuple):
         none = jnp.zeros(size)
         return cls(jnp.zeros((size, length), jnp.float32), jnp.ones(length), jnp.zeros(length), none, none)
 
+    @classmethod
+    def beginning(cls, space: Set, rounds: int) -> Shared:
+        """An empty one, which integrates where the space has nodes."""
+        empty, nodes = cls.empty(space.size, rounds), space.nodes
+        if nodes is None:
+            return empty
+        return empty._replace(at_nodes=passes.nothing_at_nodes(nodes, isinstance(space.members, Categories)))
+
+    @property
+    def known(self) -> Any:
+        """Which decisions some sample speaks of.  (K,)"""
+        return self.effective > 0
+
     def told(self, t: Any, x: Any, z: Any, payoff: Any, space: Set) -> Shared:
         """One more sample, the t-th, of decision x."""
         log_density = space.log_densities(z)
-        column = jnp.exp(jnp.minimum(log_density - log_density[x], MOST)).astype(jnp.float32)  # (K,)
+        column = passes.relative(log_density - log_density[x])  # (K,)
         plays = self.plays.at[x].add(1.0)
         mixture = self.mixture + self.ratios[x].astype(jnp.float64)  # one play more of x, for all samples before
+        at_nodes = self.at_nodes
+        if at_nodes is not None:
+            divergences = space.log_divergences_to(x)
+            at_nodes = passes.play_at_nodes(at_nodes, space.nodes, space.members, divergences, x, 1.0, plays[x])
         return Shared(
             jax.lax.dynamic_update_slice(self.ratios, column[:, None], (0, t)),
             mixture.at[t].set(plays @ column.astype(jnp.float64)),
             self.payoffs.at[t].set(payoff),
             plays,
             self.effective + space.worth(x),
+            at_nodes,
         )
 
     def seen(self, t: Any, confidence: float) -> Seen:
         """The truncated estimate of every decision from the t samples so far (Sec. 4, App. C)."""
         term = confidence * jnp.log(t + 1.0)
-        cut = jax.lax.rsqrt(jnp.maximum(self.effective * term, 1e-300))  # M/m = 1/sqrt(η α log t)
-        inverse, payoffs = ((1.0 / self.mixture).astype(jnp.float32), self.payoffs.astype(jnp.float32))
-        size, most = _tile(len(inverse)), cut.astype(jnp.float32)[:, None]
+        cut = self._cut(self.effective, term)
+        most = cut.astype(jnp.float32)[:, None]
+
+        def gained(ratios: Any, inverse: Any, payoffs: Any) -> Any:
+            gains = jnp.minimum(most, ratios * inverse) * payoffs  # min(M, ω)/m y  (K, size)
+            return gains.astype(jnp.float64).sum(axis=1)
+
+        value = self._summed(t, gained, jnp.zeros(len(cut)))
+        return Seen(value, self.effective, jnp.sqrt(term / self.effective), cut)
+
+    def weighed(self, t: Any, confidence: float, space: Set) -> Seen:
+        """The weighted mean of payoffs for every decision, and effective samples by integrals where there are nodes."""
+        term, effective = confidence * jnp.log(t + 1.0), self.effective
+        if self.at_nodes is not None:
+            integrated = passes.effective_at_nodes(self.at_nodes, space.nodes, effective, ACCURATE)
+            if self.at_nodes.bound is not None:  # nodes cannot see an infinite divergence
+                integrated = jnp.where(effective > 0, integrated, 0.0)
+            effective = jnp.maximum(jnp.maximum(integrated, effective), self.plays)
+        cut = self._cut(effective, term)
+        most = cut.astype(jnp.float32)[:, None]
+
+        def sums(ratios: Any, inverse: Any, payoffs: Any) -> Any:
+            weights = jnp.minimum(most, ratios * inverse)
+            both = weights * payoffs, weights
+            return tuple(side.astype(jnp.float64).sum(axis=1) for side in both)
+
+        value, coverage = self._summed(t, sums, (jnp.zeros(len(cut)), jnp.zeros(len(cut))))
+        mean = jnp.where(coverage > 0, value / jnp.where(coverage > 0, coverage, 1.0), 0.0)
+        return Seen(mean, effective, jnp.sqrt(term / effective), cut)
+
+    def distributions(self, t: Any, first: Any, count: int, cut: Any) -> tuple[Any, Any]:
+        """The payoffs of all samples, weighted for some decisions in a row: weights and sums by bins.  (n, BINS)"""
+        most = jax.lax.dynamic_slice_in_dim(cut, first, count).astype(jnp.float32)[:, None]
+        inverse, size = (1.0 / self.mixture).astype(jnp.float32), _tile(len(self.mixture))
+
+        def tile(j: Any, total: Any) -> Any:
+            ratios = jax.lax.dynamic_slice(self.ratios, (first, j * size), (count, size))
+            invert, payoffs = (jax.lax.dynamic_slice_in_dim(side, j * size, size) for side in (inverse, self.payoffs))
+            weights = jnp.minimum(most, ratios * invert).astype(jnp.float64)
+            middle = 1 + (payoffs * (BINS - 2)).astype(jnp.int32)
+            place = jnp.where(payoffs <= 0.0, 0, jnp.where(payoffs >= 1.0, BINS - 1, middle))
+            bins = (place[:, None] == jnp.arange(BINS)).astype(jnp.float64)
+            return total + weights @ jnp.concatenate([bins, bins * payoffs[:, None]], axis=1)
+
+        both = jax.lax.fori_loop(0, (t + size - 1) // size, tile, jnp.zeros((count, 2 * BINS)))
+        return both[:, :BINS], both[:, BINS:]
+
+    def _cut(self, effective: Any, term: Any) -> Any:
+        return jax.lax.rsqrt(jnp.maximum(effective * term, 1e-300))  # M/m = 1/sqrt(η α log t)
+
+    def _summed(self, t: Any, part: Any, begin: Any) -> Any:
+        """Sums over the samples so far, some at a time: of their ratios, 1/D, and payoffs."""
+        inverse, payoffs = (1.0 / self.mixture).astype(jnp.float32), self.payoffs.astype(jnp.float32)
+        size = _tile(len(inverse))
 
         def tile(j: Any, total: Any) -> Any:
             ratios = jax.lax.dynamic_slice_in_dim(self.ratios, j * size, size, axis=1)
-            invert, paid = (jax.lax.dynamic_slice_in_dim(side, j * size, size) for side in (inverse, payoffs))
-            gains = jnp.minimum(most, ratios * invert) * paid  # min(M, ω)/m y  (K, size)
-            return total + gains.astype(jnp.float64).sum(axis=1)
+            sides = (jax.lax.dynamic_slice_in_dim(side, j * size, size) for side in (inverse, payoffs))
+            return jax.tree.map(jnp.add, total, part(ratios, *sides))
 
-        value = jax.lax.fori_loop(0, (t + size - 1) // size, tile, jnp.zeros(len(cut)))
-        return Seen(value, self.effective, jnp.sqrt(term / self.effective))
+        return jax.lax.fori_loop(0, (t + size - 1) // size, tile, begin)
 
 
 def _tile(rounds: int) -> int:
@@ -79,8 +157,12 @@ class Own(NamedTuple):
     sums: Any  # (K,)
 
     @classmethod
-    def empty(cls, size: int, rounds: int) -> Own:
-        return cls(jnp.zeros(size), jnp.zeros(size))
+    def beginning(cls, space: Set, rounds: int) -> Own:
+        return cls(jnp.zeros(space.size), jnp.zeros(space.size))
+
+    @property
+    def known(self) -> Any:
+        return self.plays > 0
 
     def told(self, t: Any, x: Any, z: Any, payoff: Any, space: Set) -> Own:
         return Own(self.plays.at[x].add(1.0), self.sums.at[x].add(payoff))

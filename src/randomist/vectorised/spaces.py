@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -11,61 +9,60 @@ import jax.numpy as jnp
 import numpy as np
 
 from randomist.errors import ParameterError
-from randomist.families import Categorical, Gaussian
+from randomist.families.in_jax import Categories, TruncatedGaussians, in_jax
 from randomist.spaces import Finite
 
 TABULATED = 2048  # decisions whose divergences from each other are computed before; beyond, by their closed form
 
 
 class Set(NamedTuple):
-    """Of one finite set: functions of arrays on the device."""
+    """Arrays of one finite set, which compiled functions are given."""
 
-    size: int
-    shape: tuple[int, ...]  # of a mediator
-    draw: Callable[[Any, Any], Any]  # decision, key -> mediator
-    log_densities: Callable[[Any], Any]  # mediator -> (K,)
-    worth: Callable[[Any], Any]  # j -> 1/d2(p_x || p_j): what a play of j is worth in samples of every x  (K,)
+    members: Any  # see `families.in_jax`
+    rows: Any = None  # 1/d2(p_x || p_j) in row j and column x, where it is tabulated  (K, K)
+    nodes: Any = None  # for integrals, where a learner needs them
+
+    @property
+    def size(self) -> int:
+        return len(self.members[0])
+
+    def log_densities(self, z: Any) -> Any:
+        """Of every decision at one mediator.  (K,)"""
+        return self.members.log_density(jnp.reshape(z, (1, -1)))[:, 0]
+
+    def log_divergences_to(self, j: Any) -> Any:
+        """(K,)"""
+        return self.members.log_divergences_to(j) if self.rows is None else -jnp.log(self.rows[j])
+
+    def worth(self, j: Any) -> Any:
+        """1/d2(p_x || p_j): what a play of j is worth in samples of every x.  (K,)"""
+        return jnp.exp(-self.members.log_divergences_to(j)) if self.rows is None else self.rows[j]
+
+    def draw(self, x: Any, key: Any) -> Any:
+        """A mediator of decision x.  (d,)"""
+        if isinstance(self.members, Categories):
+            return jax.random.categorical(key, self.members.log_mass[x])[None]
+        mean, std = self.members.mean[x], self.members.std[x]
+        if isinstance(self.members, TruncatedGaussians):
+            low, high = self.members.low, self.members.high
+            unit = jax.random.truncated_normal(key, (low - mean) / std, (high - mean) / std, dtype=jnp.float64)
+            return jnp.clip(mean + std * unit, low, high)
+        return mean + std * jax.random.normal(key, mean.shape, dtype=jnp.float64)
 
 
 def set_of(space: Finite) -> Set:
-    """A set of Gaussians, of any size, or of categorical policies; others have no equal in JAX yet."""
-    family = space.family
-    if space.loggers or not isinstance(family, Gaussian | Categorical):
+    """A set of Gaussians, truncated or not, of any size, or of categorical policies; others have no equal in JAX."""
+    family, members = space.family, None if space.loggers else in_jax(space.family)
+    if members is None:
         raise ParameterError(
-            f"runs on a device are of Gaussians or categorical policies, got {type(family).__name__}; leave device= out"
+            f"runs on a device are of Gaussians, truncated Gaussians or categorical policies, got "
+            f"{type(family).__name__}; leave device= out"
         )
-    if isinstance(family, Categorical):
-        table = jnp.log(jnp.asarray(family.probabilities))  # (K, m)
-        draw = _of_table(table)
-        return Set(space.size, (), draw, lambda z: table[:, z], _tabulated(family))
-    centres: Any = family.mean
-    sides = (centres, np.broadcast_to(family.std, np.shape(centres)))
-    mean, std = (jnp.asarray(np.reshape(side, (space.size, -1))) for side in sides)  # (K, d)
-    constant = -jnp.log(std).sum(axis=1) - 0.5 * mean.shape[1] * math.log(2 * math.pi)
-
-    def log_densities(z: Any) -> Any:
-        return constant - 0.5 * (((z.reshape(-1) - mean) / std) ** 2).sum(axis=1)
-
-    def draw_gaussian(x: Any, key: Any) -> Any:
-        drawn = mean[x] + std[x] * jax.random.normal(key, mean.shape[1:], dtype=jnp.float64)
-        return drawn.reshape(family.shape)
-
-    def worth(j: Any) -> Any:
-        """With s² = 2σ_j² - σ_x² > 0: d2 = Π σ_j² / (σ_x s) exp((μ_x - μ_j)² / s²); infinite otherwise."""
-        between = 2 * std[j] ** 2 - std**2
-        safe = jnp.where(between > 0, between, 1.0)
-        log_d2 = 2 * jnp.log(std[j]) - jnp.log(std) - 0.5 * jnp.log(safe) + (mean - mean[j]) ** 2 / safe
-        return jnp.where((between > 0).all(axis=1), jnp.exp(-log_d2.sum(axis=1)), 0.0)
-
-    small = space.size <= TABULATED
-    return Set(space.size, family.shape, draw_gaussian, log_densities, _tabulated(family) if small else worth)
-
-
-def _of_table(table: Any) -> Callable[[Any, Any], Any]:
-    return lambda x, key: jax.random.categorical(key, table[x])
-
-
-def _tabulated(family: Any) -> Callable[[Any], Any]:
+    if isinstance(members, TruncatedGaussians):
+        mean = np.asarray(members.mean)
+        if ((mean < np.asarray(members.low)) | (mean > np.asarray(members.high))).any():
+            raise ParameterError("truncated Gaussians are drawn on a device where their means lie in the box")
+    if space.size > TABULATED:
+        return Set(members)
     with np.errstate(over="ignore"):
-        rows = jnp.asarray(np.exp(-family.log_renyi(None, None)).T)  # row j: of all x to the played j
-    return lambda j: rows[j]
+        return Set(members, jnp.asarray(np.exp(-family.log_renyi(None, None)).T))

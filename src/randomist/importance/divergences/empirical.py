@@ -26,7 +26,7 @@ class Empirical(Divergence):
         coverage, squares = columns.coverage(whole), columns.moments(whole)[0]
         effective = 1.0 / (squares + np.maximum(1.0 - coverage, 0.0) ** 2)
         if self.space.family.divergences_known:
-            effective[eta[1] == -np.inf] = 0.0  # samples cannot see an infinite divergence
+            effective[np.asarray(eta[1]) == -np.inf] = 0.0  # samples cannot see an infinite divergence
         else:
             effective[coverage == 0.0] = 0.0
         return at_least_plays(effective, columns, eta)

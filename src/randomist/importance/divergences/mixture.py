@@ -18,6 +18,7 @@ of one of these, it lacks nothing of p_x/Φ_t.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,9 +42,10 @@ class Mixture(Divergence):
 
     name = "mixture"
 
-    def __init__(self, space: Finite) -> None:
-        super().__init__(space)
-        self.nodes = Nodes(space)
+    @cached_property
+    def nodes(self) -> Nodes:
+        """Made when they are first needed; a history on a device has its own."""
+        return Nodes(self.space)
 
     @classmethod
     def for_space(cls, space: Finite) -> type[Divergence]:
@@ -51,11 +53,12 @@ class Mixture(Divergence):
 
     def effective_samples(self, columns: Columns, eta: Array) -> Array:
         self.nodes.follow(columns)
-        effective = self.nodes.effective_samples(eta[0])
+        harmonic, log_harmonic = np.asarray(eta)
+        effective = self.nodes.effective_samples(harmonic)
         if not self.space.family.discrete:  # there the sum over nodes is exact
-            effective[eta[1] == -np.inf] = 0.0  # nodes cannot see an infinite divergence
+            effective[log_harmonic == -np.inf] = 0.0  # nodes cannot see an infinite divergence
         # The harmonic mean is an upper bound on d2, and exact in the far tails.
-        return at_least_plays(np.maximum(effective, eta[0]), columns, eta)
+        return at_least_plays(np.maximum(effective, harmonic), columns, eta)
 
 
 class Nodes:

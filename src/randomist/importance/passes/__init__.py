@@ -1,8 +1,9 @@
 """The hot loops behind one seam: all that histories call that is compiled.
 
 `numba` has the passes over columns, `points` those of a box at a fixed std, `scales` those of a box whose decisions
-carry their scale. Another backend for columns is one module with the functions of `numba`, over arrays as `layout`
-describes them, and one line here.
+carry their scale. `jax` has the passes over columns on a device, where arrays are replaced, not written to: so it has
+a history of its own, `histories.device`. Another backend for columns on the CPU is one module with the functions of
+`numba`, over arrays as `layout` describes them, and one line here.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from randomist._checks import number, probability
+from randomist._checks import choice, number, probability
+from randomist._lookup import ours
 from randomist._types import Array
 from randomist.errors import ParameterError
 from randomist.histories.gaussian import GaussianHistory
@@ -16,6 +17,7 @@ from randomist.importance.passes.layout import COVERAGE, LOG_EFFECTIVE, VALUE, W
 from randomist.importance.perturbation import choose
 from randomist.importance.rows import Rows
 from randomist.learners.box.base import FixedStdLearner
+from randomist.learners.settings import DEVICES
 
 BERNSTEIN = math.sqrt(2) + 4 / 3  # bias plus Bernstein; Papini et al.'s code has sqrt(2) + 1/3
 
@@ -47,7 +49,11 @@ class GridOptimist(FixedStdLearner):
     bonus
         The factor of sqrt(d2 log(1/δ_t) / t) that is added to the value. A larger one explores more.
     max_points
-        `ask` raises an error where the grid would have more points than this: it grows as t^(d/κ).
+        `ask` raises an error where the grid would have more points than this: it grows as t^(d/κ). On a GPU a million
+        points take milliseconds a round.
+    device
+        Where the grid is estimated: "cpu", or "gpu" for a fine one, which needs JAX; "jax-cpu" is the same code on
+        JAX's CPU. For Gaussians, and estimators that are functions of sums. It is not part of what is saved.
     estimator
         What becomes of the weighted samples: "paper", "optimistic", "self-normalised", "log-smoothing", or
         "module:Class" for one of your own.
@@ -67,15 +73,26 @@ class GridOptimist(FixedStdLearner):
     failure_probability: float = 0.2
     bonus: float = BERNSTEIN
     max_points: int = 20_000
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
+        choice(self.device, DEVICES, "device")
         number(self.bonus, "bonus", above=0)
         if not self.kappa >= 1:
             raise ParameterError(f"kappa must be >= 1 (2, 3 or 4 in the paper), got {self.kappa}")
         probability(self.failure_probability, "failure_probability")
         super().__post_init__()
         fast = self._estimator.of_sums and isinstance(self.history, GaussianHistory)
-        self._rows = Rows(self.space.dimension) if fast else None
+        if self.device != "cpu" and not fast:
+            raise ParameterError(
+                f"a grid on a device is one of Gaussians, with an estimator of sums, got "
+                f"{type(self.space.family).__name__} and estimator={self.estimator!r}; leave device= out"
+            )
+        self._rows: Any = None
+        if fast and self.device == "cpu":
+            self._rows = Rows(self.space.dimension)
+        elif fast:
+            self._rows = ours("randomist.histories.device_rows:DeviceRows")(self.space.dimension, self.device)
         self._regrid(1)
 
     @property
@@ -108,6 +125,11 @@ class GridOptimist(FixedStdLearner):
             return found.value, found.width, found.log_effective_samples
         table = self._rows.estimate(self._term(), self.history.arrays())
         return self._estimator.combine(table[VALUE], table[COVERAGE]), table[WIDTH], table[LOG_EFFECTIVE]
+
+    def state(self) -> dict[str, Any]:
+        state = super().state()
+        del state["settings"]["device"]  # a run is the same on another one
+        return state
 
     def _follow(self) -> None:
         if self._rows is not None:

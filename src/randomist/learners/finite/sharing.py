@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from randomist._checks import choice
 from randomist._types import Array, Indices
 from randomist.errors import CoverageWarning, DriftWarning, ParameterError
 from randomist.histories.estimates import Estimates
@@ -25,7 +26,7 @@ from randomist.learners.finite.base import FiniteLearner
 from randomist.learners.finite.logged import logged_prior, logged_rows
 from randomist.learners.finite.prior import Prior
 from randomist.learners.finite.refresh import FROM, Refresh
-from randomist.learners.settings import bias_factor, check_range_known
+from randomist.learners.settings import DEVICES, bias_factor, check_range_known
 from randomist.spaces import Finite
 
 if TYPE_CHECKING:
@@ -72,6 +73,9 @@ class SharedHistoryLearner(FiniteLearner):
     prior
         What is known from elsewhere, (values, plays): an expected payoff of each decision, in your units, and how many
         of its own plays that is worth; 0 where nothing is known.
+    device
+        Where samples are stored and estimated from: "cpu", or "gpu" for very many decisions, which needs JAX; "jax-cpu"
+        is the same code on JAX's CPU. It is not part of what is saved: `rd.load(state, device="gpu")` names it again.
     """
 
     estimator: str = "paper"
@@ -83,8 +87,10 @@ class SharedHistoryLearner(FiniteLearner):
     window: int | None = None
     discount: float | None = None
     prior: Any = None
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
+        choice(self.device, DEVICES, "device")
         self._span = span(self.window, self.discount)
         cheap = isinstance(self.space, Finite) and self.space.family.discrete  # counted samples: all rounds cost alike
         refresh = None if self.refresh == "auto" and cheap else self.refresh
@@ -123,6 +129,7 @@ class SharedHistoryLearner(FiniteLearner):
             nodes=self._bias_factor is None,
             window=self.window,
             discount=self.discount,
+            device=self.device,
         )
 
     def _check_settings(self) -> None:
@@ -407,9 +414,11 @@ class SharedHistoryLearner(FiniteLearner):
     # Save and load.
 
     def state(self) -> dict[str, Any]:
+        state = super().state()
+        del state["settings"]["device"]  # a run is the same on another one
         if self._logged is None:
-            return super().state()
-        return super().state() | {"logged": {"values": self._logged.values, "plays": self._logged.plays}}
+            return state
+        return state | {"logged": {"values": self._logged.values, "plays": self._logged.plays}}
 
     def _caches(self) -> dict[str, Any]:
         caches = self.history.state()
