@@ -77,7 +77,7 @@ class DeviceRows:
                 mixture[:n] = np.exp(np.minimum(samples.log_mixture[some] - self.own[some], layout.LOG_HUGE))
                 payoffs[:n], counts[:n] = samples.payoffs[some], 1.0
                 block = passes.Recomputed(self.members, points, own)
-                gains, covered = passes.sums(block, mixture, payoffs, counts, cut)
+                gains, covered = passes.sums(block, mixture, payoffs, counts, cut, BLOCK)
                 value, coverage = value + gains, coverage + covered
             effective, log_effective = self.eta
             rows = {

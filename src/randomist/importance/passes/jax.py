@@ -130,11 +130,13 @@ def weights_of(ratios: Any, mixture: Any, cut: Any) -> Any:
     return jnp.minimum(cut.astype(jnp.float32)[:, None], ratios * (1.0 / mixture).astype(jnp.float32))
 
 
-@jax.jit
-def sums(block: Any, mixture: Any, payoffs: Any, counts: Any, cut: Any) -> tuple[Any, Any]:
-    """A block's part of the value Σ min(M, ω) y / m and of the coverage Σ min(M, ω)/m.  (S,) each"""
-    weights = weights_of(ratios_of(block), mixture, cut)
-    gains, covered = (weights * side.astype(jnp.float32) for side in (payoffs, counts))
+@partial(jax.jit, static_argnames="width")
+def sums(block: Any, mixture: Any, payoffs: Any, counts: Any, cut: Any, width: int) -> tuple[Any, Any]:
+    """The part of a block's first columns of the value Σ min(M, ω) y / m, and of the coverage Σ min(M, ω)/m.  (S,)"""
+    if isinstance(block, Recomputed):
+        block = block._replace(points=block.points[:width], own=block.own[:width])
+    weights = weights_of(ratios_of(block)[:, :width], mixture[:width], cut)
+    gains, covered = (weights * side[:width].astype(jnp.float32) for side in (payoffs, counts))
     return gains.astype(jnp.float64).sum(axis=1), covered.astype(jnp.float64).sum(axis=1)
 
 
