@@ -115,6 +115,6 @@ def test_the_most_likely_decisions_are_enough(at_once, monkeypatch):
                 part = learner.index(learner._unit_estimates(), rng)
             assert np.argmax(part) == np.argmax(whole)
             assert part.max() == whole.max()
-            assert (part >= whole).all()
+            assert (part >= whole - 1e-9).all()  # what was not computed has a bound
         trial = learner.ask()
         learner.tell(trial, float(np.clip(0.6 - trial.mediator**2 + 0.2 * rng.standard_normal(), 0, 1)))
