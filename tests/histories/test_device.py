@@ -174,6 +174,7 @@ def test_log_smoothing_and_refreshes():
     tell(learners, *samples(UNEVEN, 70))
     for ours, theirs in zip(cpu.estimates(), device.estimates(), strict=True):
         np.testing.assert_allclose(theirs, ours, rtol=1e-5)
+    np.testing.assert_allclose(device.history.harmonic(), cpu.history.harmonic(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("rounds", [300, pytest.param(5000, marks=pytest.mark.slow)])
@@ -248,3 +249,27 @@ def test_nodes_of_many_members_are_those_of_few(monkeypatch):
         history.extend(decisions, np.array(mediators), payoffs)
         found.append(history.estimate(2.0).effective_samples)
     np.testing.assert_allclose(found[1], found[0], rtol=1e-4)
+
+
+def test_rows_of_a_log_with_a_logger_and_safe_play():
+    """Absorbed rows come from a source that is no decision; a learner inside of `Safe` may be on a device."""
+    pytest.importorskip("polars", reason="logs need polars")
+    every = rd.Gaussian([0.0, 1.0, 2.5, 0.7], [1.0, 0.8, 1.2, 1.5])
+    space = rd.Finite(rd.Gaussian([0.0, 1.0, 2.5], [1.0, 0.8, 1.2]), loggers={"other": rd.Gaussian([0.7], [1.5])})
+    who = np.repeat(np.arange(4), 15)
+    z = every.sample(who, np.random.default_rng(0))
+    names = np.array(["a", "b", "c", "other"])
+    log = rd.Log.from_arrays(
+        np.clip(z / 4, 0, 1), dict(zip(names, every.log_density(None, z), strict=True)), loggers=names[who]
+    )
+    cpu, device = learners = pair(space, rd.Realist)
+    for learner in learners:
+        learner.absorb(log)
+    agree(cpu, device)
+    tell(learners, *samples(space, 10))
+    agree(cpu, rd.load(device.state()))
+    guarded = rd.Safe(rd.Optimist(LINE, device="jax-cpu"), baseline=0, fraction=0.1)
+    for _ in range(6):
+        trial = guarded.ask()
+        guarded.tell(trial, 0.5)
+    assert guarded.told == 6

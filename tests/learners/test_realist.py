@@ -100,3 +100,21 @@ def test_settings_of_the_first_version_are_no_more():
     state = learner.state()
     state["settings"] = state["settings"] | {"deviation": 0.7, "caution": 0.1, "minimum": 0.3}
     np.testing.assert_array_equal(rd.load(state).estimates(), learner.estimates())
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_the_most_likely_decisions_are_enough(at_once, monkeypatch):
+    """K_inf in portions, until no bound is below what was found: the same choice as of all of them."""
+    space = rd.Finite.grid(rd.Gaussian(std=0.15), low=-1, high=1, points=40)
+    learner, rng = rd.Realist(space, seed=1), np.random.default_rng(2)
+    for _ in range(60):
+        whole = learner.index(learner._unit_estimates(), rng) if learner.told else None
+        if whole is not None:
+            with monkeypatch.context() as patched:
+                patched.setattr("randomist.learners.finite.realist.AT_ONCE", at_once)
+                part = learner.index(learner._unit_estimates(), rng)
+            assert np.argmax(part) == np.argmax(whole)
+            assert part.max() == whole.max()
+            assert (part >= whole - 1e-9).all()  # what was not computed has a bound
+        trial = learner.ask()
+        learner.tell(trial, float(np.clip(0.6 - trial.mediator**2 + 0.2 * rng.standard_normal(), 0, 1)))

@@ -133,6 +133,16 @@ def test_the_same_seed_is_the_same_run_in_any_chunk(monkeypatch):
     assert not np.array_equal(together[0].decisions, together[1].decisions)
 
 
+def test_many_decisions_are_one_run_at_a_time(monkeypatch):
+    """The same choices, but for near-ties; here there are none."""
+    task = rd.task("lqg", points=20)
+    together = vectorised.optimize_many(task, "realist", 40, 2, device="cpu")
+    monkeypatch.setattr(runs, "ALONE", 10)
+    alone = vectorised.optimize_many(task, "realist", 40, 2, device="cpu", progress=lambda done: None)
+    np.testing.assert_array_equal(alone.decisions, together.decisions)
+    np.testing.assert_allclose(alone.payoffs, together.payoffs, rtol=1e-12)
+
+
 def test_payoffs_of_lqg_have_the_right_mean():
     """Of 4,000 episodes each, within four standard errors: by chance once in 5,000 choices of the seed."""
     task = rd.task("lqg", dimension=2, space="grid", points=3)

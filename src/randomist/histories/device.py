@@ -30,8 +30,6 @@ from randomist.importance.passes.devices import computing_on, device_named, memo
 if TYPE_CHECKING:
     from randomist.spaces import Finite
 
-NAMES = {"jax-cpu": "cpu"}  # devices of learners whose name in JAX is another one
-
 
 class DeviceHistory(FiniteHistory):
     """Told samples of a finite set on a device; the same interface, and what it saves is the same."""
@@ -54,7 +52,7 @@ class DeviceHistory(FiniteHistory):
                 f"a history that forgets is small, and stays with the CPU: leave device={device!r} out, or window and "
                 "discount"
             )
-        self.place = device_named(NAMES.get(device, device))
+        self.place = device_named(device)
         with computing_on(self.place):
             self.members = in_jax(space.family)
             super().__init__(space, divergence, estimator, nodes=nodes)
@@ -137,7 +135,8 @@ class DeviceHistory(FiniteHistory):
     # Estimates.
 
     def harmonic(self) -> Array:
-        return np.array(self.eta[layout.ETA])[: self.space.size]
+        bound: Array = np.array(self.eta)[layout.ETA, : self.space.size]
+        return bound
 
     def estimate(self, confidence: float) -> Any:
         with computing_on(self.place):

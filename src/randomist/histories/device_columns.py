@@ -47,6 +47,12 @@ class DeviceBlock:
     def full(self) -> bool:
         return self.used == len(self.payoffs)
 
+    @property
+    def width(self) -> int:
+        """How many columns a sum goes over: those that are used, filled up to one of a few sizes."""
+        filled: int = 1 << (self.used - 1).bit_length()
+        return min(max(SMALLEST, filled), len(self.payoffs))
+
 
 class DeviceColumns(Columns):
     """All samples of a history over S sources, on a device."""
@@ -218,7 +224,7 @@ class DeviceColumns(Columns):
         cut, threshold, width = passes.begin_estimate(eta, term, told)
         value = coverage = jnp.zeros(self.sources)
         for block in self._blocks_now():
-            gains, covered = passes.sums(block.ratios, block.mixture, block.payoffs, block.counts, cut)
+            gains, covered = passes.sums(block.ratios, block.mixture, block.payoffs, block.counts, cut, block.width)
             value, coverage = value + gains, coverage + covered
         rows = {
             layout.VALUE: value, layout.EFFECTIVE: eta[layout.ETA], layout.THRESHOLD: threshold, layout.WIDTH: width,
@@ -234,7 +240,7 @@ class DeviceColumns(Columns):
     def coverage(self, cut: Array) -> Array:
         total, limit = jnp.zeros(self.sources), jnp.asarray(cut)
         for block in self._blocks_now():
-            total = total + passes.sums(block.ratios, block.mixture, block.payoffs, block.counts, limit)[1]
+            total = total + passes.sums(block.ratios, block.mixture, block.payoffs, block.counts, limit, block.width)[1]
         covered = np.array(total)
         for sample in self.distant:
             covered += np.minimum(self._weights(sample), cut)

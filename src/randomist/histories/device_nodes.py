@@ -65,7 +65,8 @@ class DeviceNodes:
 
     def effective_samples(self, harmonic: Any) -> Array:
         """m / d2(p_x || Φ_t).  (S,) -> (S,)"""
-        return np.array(_effective(self.sums, self.nodes, jnp.asarray(harmonic)))
+        dimension = self.nodes.points.shape[2]
+        return np.array(passes.effective_at_nodes(self.sums, dimension, jnp.asarray(harmonic), ACCURATE))
 
     def truncated_mass(self, threshold: Array, columns: Columns, told: float) -> Array:
         """E_{p_x}[(1 - M Φ_t/p_x)_+].  (K,) -> (K,)"""
@@ -77,11 +78,6 @@ class DeviceNodes:
 def _play(sums: Any, nodes: Any, members: Any, source: Any, times: Any, plays: Any) -> Any:
     source = jnp.asarray(source)
     return passes.play_at_nodes(sums, nodes, members, members.log_divergences_to(source), source, times, plays)
-
-
-@jax.jit
-def _effective(sums: Any, nodes: Any, harmonic: Any) -> Any:
-    return passes.effective_at_nodes(sums, nodes, harmonic, ACCURATE)
 
 
 def nodes_of(space: Finite, members: Members) -> passes.Nodes:

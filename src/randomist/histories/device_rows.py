@@ -30,7 +30,7 @@ class DeviceRows:
 
     def __init__(self, dimension: int, device: str, points: Array | None = None) -> None:
         self.dimension, self.device = dimension, device
-        self.place = device_named("cpu" if device == "jax-cpu" else device)
+        self.place = device_named(device)
         self.own = np.zeros(0)  # -|z_i - x_i|²/2
         points = np.zeros((0, dimension)) if points is None else points
         self.used = len(points)
@@ -77,7 +77,7 @@ class DeviceRows:
                 mixture[:n] = np.exp(np.minimum(samples.log_mixture[some] - self.own[some], layout.LOG_HUGE))
                 payoffs[:n], counts[:n] = samples.payoffs[some], 1.0
                 block = passes.Recomputed(self.members, points, own)
-                gains, covered = passes.sums(block, mixture, payoffs, counts, cut)
+                gains, covered = passes.sums(block, mixture, payoffs, counts, cut, BLOCK)
                 value, coverage = value + gains, coverage + covered
             effective, log_effective = self.eta
             rows = {

@@ -97,7 +97,7 @@ class Shared(NamedTuple):
         """The weighted mean of payoffs for every decision, and effective samples by integrals where there are nodes."""
         term, effective = confidence * jnp.log(t + 1.0), self.effective
         if self.at_nodes is not None:
-            integrated = passes.effective_at_nodes(self.at_nodes, space.nodes, effective, ACCURATE)
+            integrated = passes.effective_at_nodes(self.at_nodes, space.nodes.points.shape[2], effective, ACCURATE)
             if self.at_nodes.bound is not None:  # nodes cannot see an infinite divergence
                 integrated = jnp.where(effective > 0, integrated, 0.0)
             effective = jnp.maximum(jnp.maximum(integrated, effective), self.plays)

@@ -31,6 +31,7 @@ from randomist.vectorised.spaces import Set, set_of
 from randomist.vectorised.tasks import payoff_of
 
 STREAM = 18  # of the seed: runs on a device draw other numbers than runs elsewhere
+ALONE = 2**16  # decisions from which on runs are made one at a time
 PARTS = 50  # of a run, after each of which a progress bar moves
 
 
@@ -134,18 +135,19 @@ def optimize_many(
         set_, index, payoff = set_of(searched), index_of(maker), payoff_of(given)
         if integrates(maker):
             set_ = set_._replace(nodes=nodes_of(searched, set_.members))
-        begin, go_on = _whole_run(maker, index, payoff, rounds, searched.family.shape)
+        alone = searched.size > ALONE
+        begin, go_on = _whole_run(maker, index, payoff, rounds, searched.family.shape, alone)
         world = set_, tables_of(maker, rounds)
         length = rounds if progress is None else -(-rounds // PARTS)
-        some = _chunk(len(chosen), rounds, memory_of(place), shares(maker), set_)
+        some = 1 if alone else _chunk(len(chosen), rounds, memory_of(place), shares(maker), set_)
         parts = []
         for start in range(0, len(chosen), some):
             part = np.array(chosen[start : start + some])
             filled = np.resize(part, some)  # the last chunk has the shape of the others: one program serves all
-            state, found = begin(world, jnp.asarray(filled)), []
+            state, found = begin(world, jnp.asarray(filled[0] if alone else filled)), []
             for t in range(0, rounds, length):  # rounds beyond the last one are thrown away
                 state, out = go_on(world, state, jnp.arange(t, t + length))
-                found.append(jax.device_get(out))
+                found.append([side[None] if alone else side for side in jax.device_get(out)])
                 tell(start * rounds + len(part) * min(t + length, rounds))
             del state
             parts.append([np.concatenate(side, axis=1)[: len(part), :rounds] for side in zip(*found, strict=True)])
@@ -179,8 +181,10 @@ def _chunk(seeds: int, rounds: int, memory: int, stores: bool, space: Set) -> in
     return -(-seeds // -(-seeds // most))  # chunks of one size
 
 
-def _whole_run(maker: Any, index: Any, payoff: Any, rounds: int, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Compiled functions: of many seeds, where their runs begin; of that and some rounds, how they go on."""
+def _whole_run(
+    maker: Any, index: Any, payoff: Any, rounds: int, shape: tuple[int, ...], alone: bool
+) -> tuple[Any, Any]:
+    """Compiled functions: of many seeds, or one, where runs begin; of that and some rounds, how they go on."""
     history: Any = Shared if shares(maker) else Own
     opening = maker.opening()
     first = len(opening) == 1 and maker.first is None and shares(maker)  # x_1, which every run draws itself
@@ -206,6 +210,8 @@ def _whole_run(maker: Any, index: Any, payoff: Any, rounds: int, shape: tuple[in
     def go_on(world: Any, state: Any, numbers: Any) -> Any:
         return jax.lax.scan(partial(round_, world), state, numbers)
 
+    if alone:
+        return jax.jit(begin), jax.jit(go_on, donate_argnums=1)
     return (
         jax.jit(jax.vmap(begin, (None, 0))),
         jax.jit(jax.vmap(go_on, (None, 0, None)), donate_argnums=1),

@@ -20,11 +20,18 @@ Payoff = Callable[[Any, Any], Any]  # mediator, key -> payoff
 
 
 def payoff_of(task: Task) -> Payoff:
+    """The payoff of one of the paper's tasks, or of one that has it: `payoff_on_device(mediator, key)`, in JAX."""
     for kind, make in TASKS.items():
         if type(task) is kind:
             return make(task)
+    own: Payoff | None = getattr(task, "payoff_on_device", None)
+    if own is not None:
+        return own
     known = ", ".join(kind.id for kind in TASKS)
-    raise ParameterError(f"runs over many seeds at once know the tasks {known}, got {task.id!r}; leave device= out")
+    raise ParameterError(
+        f"runs over many seeds at once know the tasks {known}, and those with a payoff_on_device(mediator, key), got "
+        f"{task.id!r}; leave device= out"
+    )
 
 
 def _illustrative(task: Any) -> Payoff:

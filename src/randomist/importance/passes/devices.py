@@ -21,7 +21,8 @@ WITHOUT_LIMIT = 2**31  # bytes, where a device does not say how much it has
 
 
 def device_named(name: Any) -> Any:
-    """The first device of a kind; a typed error where there is none."""
+    """The first device of a kind, "jax-cpu" being JAX's "cpu"; a typed error where there is none."""
+    name = "cpu" if name == "jax-cpu" else name
     if name not in KINDS:
         raise ParameterError(f"device must be one of {', '.join(KINDS)}, got {name!r:.80}")
     try:

@@ -130,11 +130,13 @@ def weights_of(ratios: Any, mixture: Any, cut: Any) -> Any:
     return jnp.minimum(cut.astype(jnp.float32)[:, None], ratios * (1.0 / mixture).astype(jnp.float32))
 
 
-@jax.jit
-def sums(block: Any, mixture: Any, payoffs: Any, counts: Any, cut: Any) -> tuple[Any, Any]:
-    """A block's part of the value Σ min(M, ω) y / m and of the coverage Σ min(M, ω)/m.  (S,) each"""
-    weights = weights_of(ratios_of(block), mixture, cut)
-    gains, covered = (weights * side.astype(jnp.float32) for side in (payoffs, counts))
+@partial(jax.jit, static_argnames="width")
+def sums(block: Any, mixture: Any, payoffs: Any, counts: Any, cut: Any, width: int) -> tuple[Any, Any]:
+    """The part of a block's first columns of the value Σ min(M, ω) y / m, and of the coverage Σ min(M, ω)/m.  (S,)"""
+    if isinstance(block, Recomputed):
+        block = block._replace(points=block.points[:width], own=block.own[:width])
+    weights = weights_of(ratios_of(block)[:, :width], mixture[:width], cut)
+    gains, covered = (weights * side[:width].astype(jnp.float32) for side in (payoffs, counts))
     return gains.astype(jnp.float64).sum(axis=1), covered.astype(jnp.float64).sum(axis=1)
 
 
@@ -176,51 +178,51 @@ class Nodes(NamedTuple):
 
 
 class AtNodes(NamedTuple):
-    """What plays add up to at the nodes of every k."""
+    """What plays add up to at the nodes of every k, and the integrals of that."""
 
     mixture: Any  # Σ_j T_j p_j/p_k  (K, L)
     bound: Any  # Σ_j (T_j/d2_j²) p_k/p_j; None for a discrete family, whose sums are exact  (K, L)
     tail: Any  # the least of what the nodes of k lack of d2(p_k || p_j)/T_j, over all j  (K,)
+    inverse: Any  # E 1/(m Φ/p_k), infinite where a node of weight has no mixture  (K,)
+    bounded: Any  # the integral of `bound`, of which the exact value is the harmonic η  (K,)
 
 
 def nothing_at_nodes(nodes: Nodes, discrete: bool) -> AtNodes:
     none, members = jnp.zeros(nodes.weights.shape), len(nodes.weights)
-    return AtNodes(none, None if discrete else jnp.zeros(nodes.weights.shape), jnp.full(members, jnp.inf))
+    infinite = jnp.full(members, jnp.inf)
+    return AtNodes(none, None if discrete else none + 0.0, infinite, infinite + 0.0, jnp.zeros(members))
 
 
 def play_at_nodes(
     sums: AtNodes, nodes: Nodes, members: Any, log_divergence: Any, source: Any, times: Any, plays: Any
 ) -> AtNodes:
-    """So many more plays of a source, after which it has `plays`.  log_divergence: (K,)"""
+    """So many more plays of a source, after which it has `plays`: one pass over all nodes.  log_divergence: (K,)"""
     K, L, d = nodes.points.shape
     log_density = members.some(source[None]).log_density(nodes.points.reshape(K * L, d))[0].reshape(K, L)
     has_density = nodes.own > -jnp.inf
     log_ratio = jnp.where(has_density, log_density - nodes.own, -jnp.inf)
     mixture = sums.mixture + times * jnp.exp(jnp.minimum(log_ratio, 600.0))
+    inverse = jnp.where(nodes.weights > 0.0, nodes.weights / mixture, 0.0).sum(axis=1)
     if sums.bound is None:
-        return AtNodes(mixture, None, sums.tail)
+        return sums._replace(mixture=mixture, inverse=inverse)
     near = has_density & (log_divergence < jnp.inf)[:, None]
     term = jnp.where(near, jnp.exp(jnp.minimum(-log_ratio - 2.0 * log_divergence[:, None], 600.0)), 0.0)
-    tail = sums.tail
+    bound, tail = sums.bound + times * term, sums.tail
     if d == 1:
         divergence = jnp.exp(jnp.minimum(log_divergence, 690.0))
         unseen = divergence * jnp.abs(1.0 - divergence * (nodes.weights * term).sum(axis=1))
         tail = jnp.minimum(tail, unseen / plays)
-    return AtNodes(mixture, sums.bound + times * term, tail)
+    return AtNodes(mixture, bound, tail, inverse, (nodes.weights * bound).sum(axis=1))
 
 
-def effective_at_nodes(sums: AtNodes, nodes: Nodes, harmonic: Any, accurate: float) -> Any:
+def effective_at_nodes(sums: AtNodes, dimension: int, harmonic: Any, accurate: float) -> Any:
     """m / d2(p_x || Φ_t), from the harmonic bound where the nodes say nothing.  (K,) -> (K,)"""
-    empty = sums.mixture <= 0.0
-    inverse = jnp.where(nodes.weights > 0.0, nodes.weights / jnp.where(empty, 1.0, sums.mixture), 0.0).sum(axis=1)
-    inverse = jnp.where((empty & (nodes.weights > 0.0)).any(axis=1), jnp.inf, inverse)  # E 1/(m Φ/p_x)
     if sums.bound is None:
-        return 1.0 / inverse
-    bound = (nodes.weights * sums.bound).sum(axis=1)  # of which the exact value is η_h
-    known = (harmonic > 0) & (bound > 0) & (inverse > 0)
-    effective = bound / jnp.where(known, harmonic * inverse, 1.0)
-    if nodes.points.shape[2] == 1:
-        effective = jnp.where(sums.tail <= accurate * inverse, 1.0 / inverse, effective)
+        return 1.0 / sums.inverse
+    known = (harmonic > 0) & (sums.bounded > 0) & (sums.inverse > 0)
+    effective = sums.bounded / jnp.where(known, harmonic * sums.inverse, 1.0)
+    if dimension == 1:
+        effective = jnp.where(sums.tail <= accurate * sums.inverse, 1.0 / sums.inverse, effective)
     return jnp.where(known, effective, harmonic)
 
 
@@ -234,7 +236,7 @@ def truncated_mass(sums: AtNodes, nodes: Nodes, threshold: Any, told: Any) -> An
 
 # K_inf (`empirical_divergence`).
 
-STEPS = 40
+STEPS, CLOSE = 40, 1e-10
 
 
 def k_inf(weight: Any, sums: Any, level: Any) -> Any:
@@ -246,17 +248,18 @@ def k_inf(weight: Any, sums: Any, level: Any) -> Any:
     gain = jnp.where(used, (sums / safe - level) / room, 0.0)  # (y - μ)/(1 - μ)
     share = weight / jnp.where(total > 0.0, total, 1.0)[:, None]
 
-    def newton(_: int, state: Any) -> Any:
-        low, high, stake, done = state
+    def newton(state: Any) -> Any:
+        number, low, high, stake, done = state
         ratio = gain / jnp.maximum(1.0 - stake[:, None] * gain, 1e-300)
         slope, curvature = -(share * ratio).sum(axis=1), -(share * ratio * ratio).sum(axis=1)
         low, high = jnp.where(slope > 0.0, stake, low), jnp.where(slope > 0.0, high, stake)
         step = jnp.where(curvature < 0.0, stake - slope / jnp.where(curvature < 0.0, curvature, -1.0), high)
         step = jnp.where((low < step) & (step < high), step, 0.5 * (low + high))
-        close = jnp.abs(step - stake) < 1e-10
-        return low, high, jnp.where(done, stake, step), done | close
+        close = jnp.abs(step - stake) < CLOSE
+        return number + 1, low, high, jnp.where(done, stake, step), done | close
 
-    begin = jnp.zeros_like(total), jnp.ones_like(total), jnp.full_like(total, 0.5), jnp.zeros(total.shape, bool)
-    stake = jax.lax.fori_loop(0, STEPS, newton, begin)[2]
+    half = jnp.full_like(total, 0.5)
+    begin = 0, jnp.zeros_like(total), jnp.ones_like(total), half, ~below
+    stake = jax.lax.while_loop(lambda state: (state[0] < STEPS) & ~state[4].all(), newton, begin)[3]
     found = (share * jnp.log(jnp.maximum(1.0 - stake[:, None] * gain, 1e-300))).sum(axis=1)
     return jnp.where(below, jnp.where(level < 1.0, found, jnp.inf), 0.0)

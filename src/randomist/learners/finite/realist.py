@@ -11,6 +11,7 @@ from randomist.histories.estimates import Estimates
 from randomist.importance.empirical_divergence import k_gaussian, k_inf
 from randomist.learners.finite.sharing import SharedHistoryLearner
 
+AT_ONCE = 4096  # decisions whose K_inf is computed at once, the most likely ones first
 UNSEEN = 2.0  # times the range seen so far: the ceiling of payoffs whose range is learned
 
 
@@ -56,7 +57,14 @@ class Realist(SharedHistoryLearner):
         against = eta * 2 * (gap / ceiling) ** 2 + log_eta  # at least: K_inf >= 2 gap², Pinsker's inequality
         leading = np.min(log_eta, where=known & (gap == 0.0), initial=np.inf)
         rivals = np.flatnonzero(known & (against <= leading))  # all others are behind the leader anyway
-        against[rivals] = eta[rivals] * self._divergences(rivals, estimates, best, ceiling) + log_eta[rivals]
+        if len(rivals) > AT_ONCE:
+            rivals = rivals[np.argsort(against[rivals], kind="stable")]
+        for start in range(0, len(rivals), AT_ONCE):
+            some = rivals[start : start + AT_ONCE]
+            if against[some[0]] > leading:  # by the bound alone, they and all that follow are behind
+                break
+            against[some] = eta[some] * self._divergences(some, estimates, best, ceiling) + log_eta[some]
+            leading = np.minimum(leading, against[some].min())
         return -against
 
     @property
