@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 import randomist as rd
 from randomist.errors import ParameterError
@@ -84,9 +85,8 @@ POLE = rd.Finite.grid(
         (rd.Realist, rd.task("illustrative", sigma=2, lambda_=0.1)),
     ],
 )
-def test_given_the_same_history_the_choices_are_those_of_the_learner(learner, task, monkeypatch):
+def test_given_the_same_history_the_choices_are_those_of_the_learner(learner, task):
     """At least 99.9% of them; the others are near-ties, which the order of a sum decides."""
-    monkeypatch.setattr(realist, "BLOCK", 8)  # several blocks, the last one of which overlaps
     rounds = 600 if learner is not rd.Realist else 250
     run = vectorised.optimize_many(task, learner, rounds, 2, device="cpu")[1]
     one, different = rd.make(learner, task, seed=0), 0
@@ -198,6 +198,37 @@ def test_coins_are_fair():
             heads = coins.heads(np.full(len(levels), float(flips)), levels)
             np.testing.assert_array_equal(heads, binom.ppf(levels, flips, 0.5))
         assert float(coins.heads(np.zeros(1), np.full(1, 0.3))[0]) == 0.0
+
+
+def test_kept_stakes_find_k_inf():
+    """Against the largest E log(1 - λ u), found by SciPy from the weights themselves."""
+    rng, size, n = np.random.default_rng(3), 40, 256
+    with computing_on(jax.devices("cpu")[0]):
+        known = history.Shared.empty(size, n)
+        ratios, payoffs = rng.gamma(0.5, size=(size, n)).astype(np.float32), rng.beta(2, 3, size=n)
+        mixture, effective = rng.uniform(20, 60, size=n), rng.uniform(2, 200, size=size)
+        known = known._replace(ratios=ratios, payoffs=payoffs, mixture=mixture, effective=effective)
+        known = known._replace(stakes=np.full(size, 0.5))
+        seen = known.weighed(n, 2.0, None)
+        for _ in range(8):
+            found, known = realist.index(known, n, seen)
+    weights = np.minimum(np.asarray(seen.cut)[:, None], ratios / mixture)
+    means = weights @ payoffs / weights.sum(axis=1)
+    gain = (payoffs - means.max()) / (1 - means.max())
+    for k in range(size):
+        share = weights[k] / weights[k].sum()
+        best = scipy.optimize.minimize_scalar(
+            lambda stake, share=share: -share @ np.log1p(-stake * gain), bounds=(0, 0.999), method="bounded"
+        )
+        expected = effective[k] * max(-best.fun, 0.0) + np.log(effective[k])
+        assert -float(found[k]) == pytest.approx(expected, abs=1e-4 * effective[k])
+
+
+def test_realist_keeps_stakes_in_large_sets(monkeypatch):
+    monkeypatch.setattr(realist, "EXACT", 16)
+    monkeypatch.setattr(runs, "ALONE", 16)
+    found = vectorised.optimize_many(rd.task("lqg", points=40), "realist", 300, 2, device="cpu").regret
+    assert (found[:, -1] < 0.5 * 300 * found[:, 0]).all(), "it learns"
 
 
 @pytest.mark.parametrize("name", ["randomist", "realist", "ucb1"])

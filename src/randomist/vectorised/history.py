@@ -29,6 +29,7 @@ class Seen(NamedTuple):
     effective: Any  # η, or plays without sharing
     width: Any  # sqrt(α log t / η)
     cut: Any = None  # M/m
+    coverage: Any = None  # Σ min(M, ω)/m
 
 
 class Shared(NamedTuple):
@@ -40,6 +41,7 @@ class Shared(NamedTuple):
     plays: Any  # (K,)
     effective: Any  # η by the harmonic bound  (K,)
     at_nodes: Any = None  # sums at nodes, where effective samples are integrated
+    stakes: Any = None  # λ of K_inf, where that is computed with those of the round before  (K,)
 
     @classmethod
     def empty(cls, size: int, rounds: int) -> Shared:
@@ -78,6 +80,7 @@ class Shared(NamedTuple):
             plays,
             self.effective + space.worth(x),
             at_nodes,
+            self.stakes,
         )
 
     def seen(self, t: Any, confidence: float) -> Seen:
@@ -111,31 +114,45 @@ class Shared(NamedTuple):
 
         value, coverage = self._summed(t, sums, (jnp.zeros(len(cut)), jnp.zeros(len(cut))))
         mean = jnp.where(coverage > 0, value / jnp.where(coverage > 0, coverage, 1.0), 0.0)
-        return Seen(mean, effective, jnp.sqrt(term / effective), cut)
+        return Seen(mean, effective, jnp.sqrt(term / effective), cut, coverage)
 
-    def distributions(self, t: Any, first: Any, count: int, cut: Any) -> tuple[Any, Any]:
-        """The payoffs of all samples, weighted for some decisions in a row: weights and sums by bins.  (n, BINS)"""
-        most = jax.lax.dynamic_slice_in_dim(cut, first, count).astype(jnp.float32)[:, None]
-        inverse, size = (1.0 / self.mixture).astype(jnp.float32), _tile(len(self.mixture))
+    def wagered(self, t: Any, seen: Seen, level: Any, stakes: Any) -> tuple[Any, Any, Any]:
+        """E log(1 - λ u), u = (y - μ)/(1 - μ), of every decision with a stake λ of its own, and two slopes.  (K,)"""
+        most, stake = (side.astype(jnp.float32)[:, None] for side in (seen.cut, stakes))
 
-        def tile(j: Any, total: Any) -> Any:
-            ratios = jax.lax.dynamic_slice(self.ratios, (first, j * size), (count, size))
-            invert, payoffs = (jax.lax.dynamic_slice_in_dim(side, j * size, size) for side in (inverse, self.payoffs))
-            weights = jnp.minimum(most, ratios * invert).astype(jnp.float64)
+        def sums(ratios: Any, inverse: Any, payoffs: Any) -> Any:
+            weights = jnp.minimum(most, ratios * inverse)
+            gain = ((payoffs - level) / (1.0 - level)).astype(jnp.float32)
+            left = 1.0 - stake * gain
+            ratio = gain / left
+            sides = weights * jnp.log(left), weights * ratio, weights * ratio * ratio
+            return tuple(side.astype(jnp.float64).sum(axis=1) for side in sides)
+
+        none, covered = jnp.zeros(len(stakes)), jnp.where(seen.coverage > 0, seen.coverage, 1.0)
+        found = self._summed(t, sums, (none, none, none))
+        return found[0] / covered, found[1] / covered, found[2] / covered
+
+    def distributions(self, t: Any, cut: Any) -> tuple[Any, Any]:
+        """The payoffs of all samples, weighted for every decision: weights and sums by bins.  (K, BINS)"""
+        most = cut.astype(jnp.float32)[:, None]
+
+        def binned(ratios: Any, inverse: Any, payoffs: Any) -> Any:
+            weights = jnp.minimum(most, ratios * inverse).astype(jnp.float64)
             middle = 1 + (payoffs * (BINS - 2)).astype(jnp.int32)
             place = jnp.where(payoffs <= 0.0, 0, jnp.where(payoffs >= 1.0, BINS - 1, middle))
             bins = (place[:, None] == jnp.arange(BINS)).astype(jnp.float64)
-            return total + weights @ jnp.concatenate([bins, bins * payoffs[:, None]], axis=1)
+            return weights @ jnp.concatenate([bins, bins * payoffs[:, None]], axis=1)
 
-        both = jax.lax.fori_loop(0, (t + size - 1) // size, tile, jnp.zeros((count, 2 * BINS)))
+        both = self._summed(t, binned, jnp.zeros((len(cut), 2 * BINS)), self.payoffs)
         return both[:, :BINS], both[:, BINS:]
 
     def _cut(self, effective: Any, term: Any) -> Any:
         return jax.lax.rsqrt(jnp.maximum(effective * term, 1e-300))  # M/m = 1/sqrt(η α log t)
 
-    def _summed(self, t: Any, part: Any, begin: Any) -> Any:
-        """Sums over the samples so far, some at a time: of their ratios, 1/D, and payoffs."""
-        inverse, payoffs = (1.0 / self.mixture).astype(jnp.float32), self.payoffs.astype(jnp.float32)
+    def _summed(self, t: Any, part: Any, begin: Any, payoffs: Any = None) -> Any:
+        """Sums over the samples so far, some at a time: of their ratios, 1/D, and payoffs, in float32 if not given."""
+        inverse = (1.0 / self.mixture).astype(jnp.float32)
+        payoffs = self.payoffs.astype(jnp.float32) if payoffs is None else payoffs
         size = _tile(len(inverse))
 
         def tile(j: Any, total: Any) -> Any:

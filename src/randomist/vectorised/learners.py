@@ -22,7 +22,7 @@ from randomist.vectorised import realist
 from randomist.vectorised.coins import Coins, coins_upto
 from randomist.vectorised.spaces import Set
 
-Index = Callable[..., Any]  # of a history, the round, a key, the set, and what `tables_of` made  -> (K,)
+Index = Callable[..., Any]  # of a history, the round, a key, the set and `tables_of`  -> (K,), and the history
 
 
 def index_of(learner: Learner) -> Index:
@@ -67,7 +67,7 @@ def _bias(learner: Any) -> float:
 
 
 def _ftl(learner: Any) -> Index:
-    return lambda known, t, key, space, tables: known.seen(t, learner.confidence).value
+    return lambda known, t, key, space, tables: (known.seen(t, learner.confidence).value, known)
 
 
 def _optimist(learner: Any) -> Index:
@@ -75,7 +75,7 @@ def _optimist(learner: Any) -> Index:
 
     def index(known: Any, t: Any, key: Any, space: Set, tables: None) -> Any:
         seen = known.seen(t, learner.confidence)
-        return seen.value + factor * seen.width  # B_t(x), Algorithm 1
+        return seen.value + factor * seen.width, known  # B_t(x), Algorithm 1
 
     return index
 
@@ -88,7 +88,7 @@ def _randomist(learner: Any) -> Index:
         coins = jnp.ceil(a * seen.effective)  # ⌈a η⌉
         uniform = jax.random.uniform(key, coins.shape, jnp.float64, 2.0**-54, 1.0)
         heads = tables.heads(coins, uniform)
-        return seen.value + b * seen.width + heads / jnp.maximum(seen.effective, 1e-300)  # Algorithm 2
+        return seen.value + b * seen.width + heads / jnp.maximum(seen.effective, 1e-300), known  # Algorithm 2
 
     return index
 
@@ -103,7 +103,7 @@ def _realist(learner: Any) -> Index:
 def _ucb1(learner: Any) -> Index:
     def index(known: Any, t: Any, key: Any, space: Set, tables: None) -> Any:
         seen = known.seen(t, learner.confidence)
-        return seen.value + seen.width
+        return seen.value + seen.width, known
 
     return index
 

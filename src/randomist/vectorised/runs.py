@@ -19,11 +19,13 @@ from randomist.errors import ParameterError
 from randomist.histories.device_nodes import nodes_of
 from randomist.importance.passes.jax import BYTES
 from randomist.learners.base import Learner, Trial
+from randomist.learners.finite.realist import Realist
 from randomist.learners.registry import LearnerLike, make
 from randomist.simulation.run import Run
 from randomist.spaces import Finite
 from randomist.tasks.base import Task
 from randomist.tasks.base import task as find_task
+from randomist.vectorised import realist
 from randomist.vectorised.backend import computing_on, device_named, memory_of
 from randomist.vectorised.history import Own, Shared
 from randomist.vectorised.learners import INDICES, index_of, integrates, shares, tables_of
@@ -194,7 +196,8 @@ def _whole_run(
     def round_(world: Any, state: Any, t: Any) -> Any:
         (space, tables), (known, key) = world, state
         key, ties, own, drawn, paid = jax.random.split(key, 5)
-        indices = jnp.where(known.known, index(known, t, own, space, tables), jnp.inf)
+        found, known = index(known, t, own, space, tables)
+        indices = jnp.where(known.known, found, jnp.inf)
         luck = jnp.where(indices == indices.max(), jax.random.uniform(ties, indices.shape, jnp.float32), -1.0)
         decided = jnp.argmax(luck)
         opened = jax.random.randint(ties, (), 0, space.size) if first else order[jnp.minimum(t, len(order) - 1)]
@@ -205,7 +208,10 @@ def _whole_run(
         return (known.told(t, x, z, y, space), key), (x, z, paid_out)
 
     def begin(world: Any, seed: Any) -> Any:
-        return history.beginning(world[0], rounds), jax.random.fold_in(jax.random.key(STREAM), seed)
+        known = history.beginning(world[0], rounds)
+        if isinstance(maker, Realist):
+            known = realist.beginning(known)
+        return known, jax.random.fold_in(jax.random.key(STREAM), seed)
 
     def go_on(world: Any, state: Any, numbers: Any) -> Any:
         return jax.lax.scan(partial(round_, world), state, numbers)
