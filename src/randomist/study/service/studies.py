@@ -72,10 +72,11 @@ class Reads:
 
     async def get(self, name: str, question: str, answer: Callable[[Study], Any], seconds: float = math.inf) -> Any:
         """What `answer` says of a study; kept under its question for `seconds`, or until something happens."""
-        return await anyio.to_thread.run_sync(self._get, name, question, answer, seconds, limiter=self._threads)
+        return await anyio.to_thread.run_sync(self._get, name, question, answer, seconds, limiter=self.threads)
 
     @cached_property
-    def _threads(self) -> anyio.CapacityLimiter:
+    def threads(self) -> anyio.CapacityLimiter:
+        """Those that read."""
         return anyio.CapacityLimiter(READERS)
 
     def _get(self, name: str, question: str, answer: Callable[[Study], Any], seconds: float) -> Any:
