@@ -85,13 +85,19 @@ _SHOWN = ("id", "state", "decision", "mediator", "parameters", "payoff", "feasib
 
 
 def overview(
-    storage: Storage, curves: Curves, may_see: Callable[[str], bool], first: int = 0, limit: int = 50
+    storage: Storage,
+    curves: Curves,
+    may_see: Callable[[str], bool],
+    first: int = 0,
+    limit: int = 50,
+    after: float = 0.0,
 ) -> dict[str, Any]:
-    """Studies, the one where something happened last first."""
+    """Studies, the one where something happened last first; those alone where that was at `after` or later."""
     lines = sorted((line for line in storage.lines() if may_see(line.name)), key=_active_at, reverse=True)
-    shown = [_line(storage, line, curves) for line in lines[first : first + limit]]
-    after = first + limit if first + limit < len(lines) else None
-    return {"studies": shown, "of": len(lines), "next": after, "at": time.time()}
+    active = [line for line in lines if _active_at(line) >= after]
+    shown = [_line(storage, line, curves) for line in active[first : first + limit]]
+    more = first + limit if first + limit < len(active) else None
+    return {"studies": shown, "of": len(lines), "next": more, "at": time.time()}
 
 
 def counts(counters: Counters) -> dict[str, int]:
@@ -194,7 +200,7 @@ def _space(study: Study) -> dict[str, Any]:
     space = study.space
     family = type(space.family).__name__
     if isinstance(space, Box):
-        written = None if space.meaning is None else [f"{k}: {v}" for k, v in space.meaning.describe().items()]
+        written = None if space.meaning is None else space.meaning.state()
         ends = {"low": for_json(space.low), "high": for_json(space.high)}
         return {"kind": "Box", "family": family, "parameters": written} | ends
     return {"kind": "Finite", "family": family, "size": space.size}

@@ -94,6 +94,7 @@ def slices(learner: Any, best: Any, dimensions: tuple[int, int]) -> dict[str, An
         "names": [axis.name for axis in axes],
         "log": [bool(getattr(axis.parameter, "log", False)) for axis in axes],
         "lines": lines,
+        "intervals": hasattr(learner, "bands"),
         "best": {key: value[0] for key, value in looks[0].items()},
         "plane": None,
     }

@@ -27,12 +27,13 @@ async def overview(
     request: Request,
     first: Annotated[int, Query(ge=0, lt=2**31)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    after: Annotated[float, Query(ge=0, le=1e12, description="Only studies where something happened since.")] = 0.0,
     holder: Holder = READ,
 ) -> Any:
     """All studies that the token is for: counts, a spark line of payoffs, the best one."""
     curves: Curves = request.app.state.curves
     threads = reads_of(request).threads
-    args = (curves.storage, curves, holder.may_see, first, limit)
+    args = (curves.storage, curves, holder.may_see, first, limit, after)
     return await anyio.to_thread.run_sync(data.overview, *args, limiter=threads)
 
 
