@@ -19,7 +19,7 @@ from randomist.study.storages.base import Storage
 
 MOST = 512  # buckets of a curve
 SPARKS = 48  # points of a spark line
-KEPT = 2000  # curves that are kept
+KEPT = 256  # curves that are kept, of 150 KB at most
 
 
 class Curve:
@@ -27,6 +27,7 @@ class Curve:
 
     def __init__(self, storage: Storage, study: int) -> None:
         self.storage, self.study = storage, study
+        self.learner: str | None = None  # what the study is of, where somebody has looked it up
         self._lock = threading.Lock()
         self._size, self._retracted = 1, 0
         self._buckets: list[Bucket] = []

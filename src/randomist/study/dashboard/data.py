@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from randomist._json import for_json
-from randomist.errors import NoDataError
+from randomist.errors import NoDataError, StudyDataError
 from randomist.learners.base import Learner
 from randomist.learners.finite.base import FiniteLearner
 from randomist.spaces import Box, Finite
@@ -111,25 +110,31 @@ def counts(counters: Counters) -> dict[str, int]:
 
 
 def _line(storage: Storage, line: StudyLine, curves: Curves) -> dict[str, Any]:
+    curve = curves.of(line.id)
+    if curve.learner is None:
+        curve.learner = _learner(storage.find(line.name).learner)
+    try:
+        payoffs = curve.spark(line.counters) | {"problem": None}
+    except StudyDataError as error:  # the others can be shown all the same
+        payoffs = {"spark": [], "best": None, "average": None, "problem": str(error)}
     return {
         "name": line.name,
-        "learner": _learner(storage, line.name, line.id),
+        "learner": curve.learner,
         "created_at": line.created_at,
         "archived": line.archived_at is not None,
         "active_at": _active_at(line),
         "counts": counts(line.counters),
-    } | curves.of(line.id).spark(line.counters)
+    } | payoffs
 
 
 def _active_at(line: StudyLine) -> float:
     return max(x for x in (line.created_at, line.asked_at, line.closed_at) if x is not None)
 
 
-@lru_cache(maxsize=5000)
-def _learner(storage: Storage, name: str, _: int) -> str:
-    """The class of a study's learner, which does not change."""
+def _learner(text: str) -> str:
+    """The class of a study's learner."""
     try:
-        return str(json.loads(storage.find(name).learner)["learner"])
+        return str(json.loads(text)["learner"])
     except (ValueError, TypeError, LookupError):
         return "?"
 

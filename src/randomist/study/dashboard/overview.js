@@ -18,7 +18,7 @@ function line_of(line) {
   const entries = [["told", whole(c.told)], ["failed", whole(c.failed), c.failed ? "bad" : ""], ["open", whole(c.pending)], ["best", short(line.best)], ["average", short(line.average)], ["last activity", ago(overviewAt - line.active_at) + " ago"]];
   const news = told > 0 ? [element("p", "+" + whole(told) + " since your last look", { class: "new" })] : [];
   const words = line.spark.length ? "Payoffs of " + line.name + " from " + short(line.spark[0]) + " to " + short(line.spark.at(-1)) : "";
-  return element("li", null, {}, element("div", null, {}, title, about, ...news), line.spark.length ? spark(line.spark, words) : element("p", "nothing told yet", { class: "soft" }),
+  return element("li", null, {}, element("div", null, {}, title, about, ...news), line.spark.length ? spark(line.spark, words) : element("p", line.problem || "nothing told yet", { class: line.problem ? "bad" : "soft" }),
     element("dl", null, { class: "figures" }, ...entries.map(([name, text, kind]) => element("div", null, {}, element("dt", name), element("dd", text, kind ? { class: kind } : {})))));
 }
 async function fetch_overview(first, after) {

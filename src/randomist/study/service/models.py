@@ -297,6 +297,7 @@ class StudyLine(Model):
     spark: list[float | None] = Field(examples=[[0.2, 0.5, 0.6]], description="Means of consecutive payoffs, in order.")
     best: float | None = Field(examples=[0.9], description="The largest payoff.")
     average: float | None = Field(examples=[0.5])
+    problem: str | None = Field(examples=[None], description="Why its payoffs cannot be shown.")
 
 
 class Overview(Model):
