@@ -66,7 +66,7 @@ def slices(learner: Any, best: Any, dimensions: tuple[int, int]) -> dict[str, An
     box: Box = learner.space
     axes, (low, high) = axes_of(box), box.corners
     centre = (low + high) / 2 if best is None else np.ravel(best)
-    budget = WORK / max(learner.told, 1)
+    budget = math.inf if hasattr(learner, "bands") else WORK / max(learner.told, 1)  # a surface has few samples
     count = int(np.clip(budget / 2 / len(axes), 9, LINE))
     side = int(np.clip(math.sqrt(budget / 2), 7, PLANE))
     i, j = dimensions if max(dimensions) < len(axes) and len(set(dimensions)) == 2 else (0, 1)
