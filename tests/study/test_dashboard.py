@@ -180,6 +180,8 @@ def test_parameters_have_their_own_axes(memory):
     assert [sum(line["plays"]) for line in shown["lines"]] == [40] * 3
     chosen = [SERVO.named(d[:-1])["mode"] for d in study.learner.record.decisions]
     assert mode["plays"] == [chosen.count(option) for option in "abc"]
+    counts = [SERVO.named(d[:-1])["taps"] for d in study.learner.record.decisions]
+    assert taps["plays"] == [counts.count(k) for k in range(1, 13)]
     other = snapshot(study, (0, 2))["box"]["plane"]
     assert (other["dimensions"], other["y"]) == ([0, 2], ["a", "b", "c"])
     rows = trials(study.latest(limit=3)[0], study.space)

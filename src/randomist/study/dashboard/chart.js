@@ -117,6 +117,10 @@ const run = (xs, ys, x, y, keep = () => true) => {  // a path with gaps where a 
   });
   return path;
 };
+const steps = (xs, ys, x, y) => {  // it stays as it is until it rises
+  const first = ys.findIndex((v) => v !== null);
+  return first < 0 ? "" : "M" + x(xs[first]).toFixed(1) + " " + y(ys[first]).toFixed(1) + xs.slice(first + 1).map((at, i) => "H" + x(at).toFixed(1) + "V" + y(ys[first + 1 + i]).toFixed(1)).join("");
+};
 function area(xs, low, high, x, y) {
   const parts = [];
   let part = [];

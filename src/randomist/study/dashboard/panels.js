@@ -69,7 +69,7 @@ function payoffs(p, counts) {
     const places = xs.map((at) => x(at));
     const dots = g.mean.map((v, i) => v === null ? null : svg("circle", { class: "dot", cx: x(some[i]).toFixed(1), cy: y(v).toFixed(1), r: 2 })).filter(Boolean);
     const shapes = [...axes(frame, x, y), svg("path", { class: "band", d: p.size > 1 ? area(some, g.least, g.largest, x, y) : "" }), ...dots,
-      svg("path", { class: "line", d: run(xs, p.average, x, y) }), svg("path", { class: "line warm", d: run(xs, p.best, x, y) })];
+      svg("path", { class: "line", d: run(xs, p.average, x, y) }), svg("path", { class: "line warm", d: steps(xs, p.best, x, y) })];
     return { height, shapes, count: p.x.length, nearest: nearest_of(places), mark: (i) => upright(frame, places[i]),
       read: (i) => "after " + whole(p.x[i]) + " tells, " + moment(p.at[i]) + ": " + (p.size > 1 ? "mean " : "payoff ") + short(p.mean[i]) + ", average " + short(p.average[i]) + ", best " + short(p.best[i]),
       rest: "Point at it, or use the arrow keys, to read numbers." };
@@ -143,13 +143,14 @@ function along(f, sure, level) {  // the members of a grid lie on a line
 // A box: slices through the recommended point.
 const slice = (width, height, line, name, log, common) => {
   const ticks = common || padded(extent([...line.value.filter((_, i) => line.seen[i]), ...line.low, ...line.high]));
-  const room = line.edges || line.kind === "choice" ? 24 : 0, rough = linear(...ticks, height - 22 - room, 8, 36);
+  const room = line.edges || line.kind !== "real" ? 24 : 0, rough = linear(...ticks, height - 22 - room, 8, 36);
   const frame = frame_of(width, height, rough, room), y = linear(...ticks, frame.bottom, frame.top, 36);
   const inside = (v) => v === null ? null : Math.min(Math.max(v, ticks[0]), ticks[1]);
   const choice = line.kind === "choice";
   const x = choice ? categories(line.x, frame.left, frame.right)
     : (log ? logarithmic : linear)(line.x[0], line.x.at(-1) === line.x[0] ? line.x[0] + 1 : line.x.at(-1), frame.left, frame.right);
   const xs = choice ? line.x.map((_, i) => i) : line.x, places = xs.map((at) => x(at));
+  if (line.kind === "integer") x.ticks = x.ticks.filter(Number.isInteger);
   const shapes = axes({ ...frame, bottom: frame.bottom + room }, x, y);
   if (choice) {
     line.x.forEach((_, i) => {
@@ -168,7 +169,8 @@ const slice = (width, height, line, name, log, common) => {
     const most = Math.max(1, ...line.plays), floor = frame.bottom + room - 2;
     line.plays.forEach((n, i) => {
       if (!n) return;
-      const [a, b] = choice ? [places[i] - Math.min(14, x.step / 3), places[i] + Math.min(14, x.step / 3)] : [x(line.edges[i]), x(line.edges[i + 1])];
+      const half = Math.min(14, (frame.right - frame.left) / places.length / 3);
+      const [a, b] = line.edges ? [x(line.edges[i]), x(line.edges[i + 1])] : [places[i] - half, places[i] + half];
       const tall = Math.max(1.5, 20 * n / most);
       shapes.push(svg("rect", { class: "bar", x: a.toFixed(1), y: (floor - tall).toFixed(1), width: Math.max(1, b - a - 1).toFixed(1), height: tall.toFixed(1) }));
     });

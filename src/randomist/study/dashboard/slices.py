@@ -38,7 +38,8 @@ class Axis(NamedTuple):
         if one is None:
             return list(numbers(spots)), spots[:, None]
         if isinstance(one, Integer):
-            whole = sorted({one.value(np.array([spot])) for spot in spots})
+            few = one.high - one.low < LINE
+            whole = sorted(range(one.low, one.high + 1) if few else {one.value(np.array([spot])) for spot in spots})
             return list(whole), np.stack([one.point(value) for value in whole])
         return list(numbers([one.value(np.array([spot])) for spot in spots])), spots[:, None]
 
@@ -51,11 +52,16 @@ class Axis(NamedTuple):
         return str(value) if isinstance(one, Choice) else value
 
     def played(self, decisions: Array) -> dict[str, Any]:
-        """How often decisions lay where: in thirty bins, or by option.  (n, d)"""
+        """How often decisions lay where: in thirty bins, or by option or whole number.  (n, d)"""
         part, one = decisions[:, self.columns], self.parameter
         if isinstance(one, Choice):
             chosen = (part[:, 0] >= 0.5).astype(int) if one.size == 1 else np.argmax(part, axis=1)
             return {"edges": None, "plays": np.bincount(chosen, minlength=len(one.options)).tolist()}
+        if isinstance(one, Integer) and one.high - one.low < LINE:  # by value
+            k = np.arange(one.low, one.high + 2)
+            cells = np.log(k - 0.5) if one.log else k.astype(float)
+            ends = (cells - cells[0]) / (cells[-1] - cells[0])
+            return {"edges": None, "plays": np.histogram(part[:, 0], bins=ends)[0].tolist()}
         counts, edges = np.histogram(part[:, 0], bins=30, range=(self.low, self.high))
         shown = edges if one is None else [one.value(np.array([edge])) for edge in edges]
         return {"edges": numbers(shown), "plays": counts.tolist()}
