@@ -3,6 +3,7 @@
     python -m benchmarks.studies workers            # 16 processes x 500 trials, on SQLite and PostgreSQL
     python -m benchmarks.studies workers --prefill 10000 --trials 40
     python -m benchmarks.studies load --minutes 10  # 32 clients of one service
+    python -m benchmarks.studies dashboard          # what a page of 10^5 trials takes, and one of 1,000 studies
 
 Optuna runs with another interpreter (`--peers`, by default .venv-peers/bin/python), with its random sampler and one
 float parameter, on the same storage, right after ours. PostgreSQL is started from the installed binaries, in a
@@ -12,6 +13,8 @@ temporary folder.
 from __future__ import annotations
 
 import argparse
+import ctypes
+import gc
 import json
 import math
 import os
@@ -40,6 +43,9 @@ def main() -> None:
     load = commands.add_parser("load")
     load.add_argument("--minutes", type=float, default=10.0)
     load.add_argument("--clients", type=int, default=32)
+    pages = commands.add_parser("dashboard")
+    pages.add_argument("--trials", type=int, default=100_000)
+    pages.add_argument("--studies", type=int, default=1000)
     many = commands.add_parser("crowd")  # started by `workers`
     many.add_argument("kind")
     many.add_argument("url")
@@ -55,6 +61,8 @@ def main() -> None:
         compare(chosen.workers, chosen.trials, chosen.prefill, chosen.storages.split(","), chosen.peers)
     elif chosen.command == "load":
         mixed_load(chosen.minutes, chosen.clients)
+    elif chosen.command == "dashboard":
+        dashboard(chosen.trials, chosen.studies)
     elif chosen.command == "fill":
         {"ours": fill_ours, "optuna": fill_optuna}[chosen.kind](chosen.url, chosen.n)
     else:
@@ -327,12 +335,72 @@ def _load(address: str, pid: int, minutes: float, clients: int) -> None:
     assert counts["5xx"] == 0
 
 
-def _memory(pid: int) -> float:
+# What the dashboard's pages are drawn from.
+
+
+def dashboard(trials: int, studies: int) -> None:
+    """CPU seconds, and how far memory rose, of a first look at a study that is loaded, and of the looks after it."""
+    import numpy as np
+
+    import randomist as rd
+    from randomist.study.dashboard.curve import Curve, Curves
+    from randomist.study.dashboard.data import estimates, news, overview, snapshot
+
+    space = rd.Finite.grid(rd.Gaussian(std=0.15), -1, 1, 20)
+    learners = {
+        "K = 20": lambda: rd.Randomist(space, seed=0),
+        "Auto": lambda: rd.Auto(low=[-1.0, 0.0], high=[1.0, 20.0], seed=0),
+    }
+    for name, make in learners.items():
+        warm = rd.create_study("warm", make(), storage=f"memory://{name}")
+        for payoff in np.random.default_rng(0).random(60).tolist():
+            warm.tell(warm.ask(), payoff)
+        snapshot(warm)  # compiled
+        with tempfile.TemporaryDirectory() as folder:
+            url = f"sqlite:///{folder}/study.db"
+            fill_ours(url, trials, make())
+            study = rd.load_study("bench", storage=url)
+            print(f"{name}: {trials} trials, loaded in {_cost(lambda one=study: one.learner)}")
+            curve = Curve(study.storage, study.record.id)
+            print(f"  all of the page, first:     {_cost(lambda one=study, c=curve: snapshot(one, curve=c))}")
+            print(f"  all of the page, again:     {_cost(lambda one=study, c=curve: snapshot(one, curve=c))}")
+            study.tell(study.ask(), 0.5)
+            known = curve.columns(study.counters)
+            last = known["size"], len(known["x"]) - 1
+            print(f"  what is new after a tell:   {_cost(lambda one=study, c=curve, at=last: news(one, c, *at))}")
+            print(f"  estimates after a tell:     {_cost(lambda one=study: estimates(one))}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/study.db"
+        for i in range(studies):
+            study = rd.create_study(f"s{i}", rd.UCB1(space, seed=i), storage=url)
+            for trial in study.ask(10):
+                study.tell(trial, 0.5)
+        curves = Curves(study.storage)
+        print(f"{studies} studies of 10 trials")
+        for times in ("first", "again"):
+            cost = _cost(lambda: overview(study.storage, curves, lambda name: True))
+            print(f"  the first 50 of them, {times}: {cost}", flush=True)
+
+
+def _cost(work: Any) -> str:
+    """CPU seconds, MiB above what the process had, and the size of the answer."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # what was freed is not there to be used again
+    Path("/proc/self/clear_refs").write_text("5")  # the largest so far is forgotten
+    before, started = _memory(os.getpid()), time.process_time()
+    found = work()
+    seconds = time.process_time() - started
+    rise = _memory(os.getpid(), "VmHWM") - before
+    size = f", {len(json.dumps(found)) / 1000:.1f} kB" if isinstance(found, dict) else ""
+    return f"{seconds:.3f} CPU s, {max(rise, 0.0):.0f} MiB{size}"
+
+
+def _memory(pid: int, what: str = "VmRSS") -> float:
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except FileNotFoundError:
         return math.nan
-    return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
+    return int(next(line for line in status.splitlines() if line.startswith(what)).split()[1]) / 1024
 
 
 if __name__ == "__main__":

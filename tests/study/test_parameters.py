@@ -67,7 +67,7 @@ def test_over_the_wire_and_in_tables(tmp_path):
     assert shown["box"]["lines"][0]["x"][0] == pytest.approx(0.1)
     assert shown["box"]["lines"][0]["x"][-1] == pytest.approx(100)
     assert shown["box"]["log"] == [True, False, False]
-    assert shown["best"] == trial.parameters
+    assert shown["best"]["parameters"] == trial.parameters
 
 
 @pytest.mark.parametrize(

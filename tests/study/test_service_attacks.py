@@ -31,7 +31,7 @@ def status_of(said: bytes) -> int:
 def test_every_answer_says_that_it_is_what_it_says(sqlite):
     with serving(sqlite, rate=1e3, burst=9) as service:
         asks = [("GET", "/healthz", None), ("GET", STUDIES, READ), ("GET", STUDIES, None), ("GET", "/nowhere", READ),
-                ("POST", STUDIES, ADMIN), ("GET", "/", None), ("GET", "/static/dashboard.js", None)]  # fmt: skip
+                ("POST", STUDIES, ADMIN), ("GET", "/", None), ("GET", "/static/base.js", None)]  # fmt: skip
         for method, path, token in asks:
             assert service.request(method, path, token=token)[2]["x-content-type-options"] == "nosniff", path
         large = service.request("POST", STUDIES, b"x" * 70_000)

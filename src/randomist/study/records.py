@@ -226,6 +226,30 @@ class Page(NamedTuple):
     rows: Sequence[TrialRow]
 
 
+class Bucket(NamedTuple):
+    """Some consecutive closings, summed up; those that were retracted do not count."""
+
+    place: int  # among the buckets of one size, from 0
+    closed: int
+    told: int
+    total: float | None  # of the payoffs; None where none was told, as for the next two
+    least: float | None
+    largest: float | None
+    at: float  # when the last of them was closed
+
+
+class StudyLine(NamedTuple):
+    """One study among all: what does not change, how much has happened, and when something happened last."""
+
+    id: int
+    name: str
+    created_at: float
+    archived_at: float | None
+    counters: Counters
+    asked_at: float | None  # the last ask
+    closed_at: float | None  # the last tell or fail
+
+
 class Columns(NamedTuple):
     """All trials of a study by number: a column for each field, for there may be a million rows."""
 

@@ -22,6 +22,7 @@ from randomist.study.asking import Asker, Wish, check_batch
 from randomist.study.checks import check_id, check_lease, check_ticket, check_worker, clean
 from randomist.study.forks import on_fork
 from randomist.study.keeping import Kept
+from randomist.study.looking import Looked
 from randomist.study.reader import Reader
 from randomist.study.records import (
     STATES,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Study(Answers, Kept):
+class Study(Answers, Kept, Looked):
     """A learner that survives its process. Made by `create_study` and `load_study`.
 
     The learner proposes trials, given what was told so far, outside of any transaction; then they are written in one.

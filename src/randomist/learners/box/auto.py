@@ -148,16 +148,26 @@ class Auto(BoxLearner):
         if samples.flat:
             return Estimates.nothing(len(rows))._replace(value=np.full(len(rows), samples.payoffs[0]))
         surfaces, low, span = self._reported(samples, unit[0])
-        found = surfaces[0]
-        value, deviation = found.posterior(unit)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            effective = np.fmin(found.noise / deviation**2, float(self._known()))
-            log_effective = np.log(effective)
-        points_played = self.record.decisions[:, :-1]
-        plays = np.array([(points_played == row).all(axis=1).sum() for row in rows])
-        coverage = 1 - deviation**2 / found.variance
-        estimates = Estimates(value, effective, np.full(len(rows), np.inf), deviation, plays, coverage, log_effective)
-        return estimates.scaled(low, span)
+        return self._estimated(surfaces[0], rows, unit).scaled(low, span)
+
+    def bands(self, points: ArrayLike, level: float = 0.95) -> tuple[Estimates, Array, Array]:
+        """`estimate`, and the low and high of `interval` at many points: NaN where that is unsupported.  (n,) each
+
+        All of them come from the surfaces near the first point, so those of the first one are exactly `interval`'s, and
+        others are too wide, or unsupported, where samples far from it would say more.
+        """
+        probability(level, "level")
+        rows = self._inside(points, "points")
+        nothing = np.full(len(rows), np.nan)
+        if not self._known() or (samples := self._samples()).flat:
+            return self.estimate(points), nothing, nothing
+        unit = self.space.to_unit(rows)
+        surfaces, start, span = self._reported(samples, unit[0])
+        estimates = self._estimated(surfaces[0], rows, unit).scaled(start, span)
+        if self._known() < self._opening or self._rough(surfaces[0].noise * span**2):
+            return estimates, nothing, nothing
+        low, high = self._ends(surfaces, unit, level)
+        return estimates, start + span * low, start + span * high
 
     def interval(self, point: ArrayLike | None = None, level: float = 0.95) -> Interval:
         """An interval for the mean payoff at a point itself, by default the recommended one, from what is known so far.
@@ -177,16 +187,12 @@ class Auto(BoxLearner):
         if samples.flat or self._known() < self._opening:
             return intervals.unsupported(level)
         found, low, span = self._reported(samples, unit[0])
-        ends, factor, (worth, explained) = [], WIDER * float(ndtri((1 + level) / 2)), SUPPORT
-        for one in found:
-            mean, deviation = (float(entry[0]) for entry in one.posterior(unit))
-            if one.noise < worth * deviation**2 or deviation**2 > (1 - explained) * one.variance:
-                return intervals.unsupported(level)
-            ends += [mean - factor * deviation, mean + factor * deviation]
-        if self._rough(found[0].noise * span**2):
+        ends = self._ends(found, unit, level)
+        if np.isnan(ends[0][0]) or self._rough(found[0].noise * span**2):
             return intervals.unsupported(level)
         middle = float(found[0].means(unit)[0])
-        return Interval(low + span * middle, low + span * min(ends), low + span * max(ends), level, "surface")
+        least, most = (low + span * float(end[0]) for end in ends)
+        return Interval(low + span * middle, least, most, level, "surface")
 
     def confirm(self, n: int) -> list[Trial]:
         """The next `n` trials play the recommended point itself; tell them, and `confirmed` has an interval."""
@@ -326,6 +332,28 @@ class Auto(BoxLearner):
         exchange = 1.0 if by_score is by_payoff else float(scores.std()) / spread if spread > 0 else 0.0
         outside = self._last(reversed(self.infeasible.values()))
         return Landscape(by_score, by_payoff, firm, exchange, border(points, outside))
+
+    def _estimated(self, found: Surface, rows: Array, unit: Array) -> Estimates:
+        """What one surface says about points, between 0 and 1.  (n, d), (n, d)"""
+        value, deviation = found.posterior(unit)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            effective = np.fmin(found.noise / deviation**2, float(self._known()))
+            log_effective = np.log(effective)
+        played = self.record.decisions[:, :-1]
+        played = played[np.isin(played[:, 0], rows[:, 0])]  # few are
+        plays = np.array([(played == row).all(axis=1).sum() for row in rows])
+        coverage = 1 - deviation**2 / found.variance
+        return Estimates(value, effective, np.full(len(rows), np.inf), deviation, plays, coverage, log_effective)
+
+    def _ends(self, surfaces: list[Surface], unit: Array, level: float) -> tuple[Array, Array]:
+        """Low and high that all surfaces allow, between 0 and 1; NaN where too few samples support one.  (n, d)"""
+        low, high, supported = np.full(len(unit), np.inf), np.full(len(unit), -np.inf), np.ones(len(unit), bool)
+        factor, (worth, explained) = WIDER * float(ndtri((1 + level) / 2)), SUPPORT
+        for one in surfaces:
+            mean, deviation = one.posterior(unit)
+            supported &= ~((one.noise < worth * deviation**2) | (deviation**2 > (1 - explained) * one.variance))
+            low, high = np.minimum(low, mean - factor * deviation), np.maximum(high, mean + factor * deviation)
+        return np.where(supported, low, np.nan), np.where(supported, high, np.nan)
 
     def _reported(self, samples: Samples, near: Array) -> tuple[list[Surface], float, float]:
         """Surfaces through payoffs near a point, the likeliest first and then others that are not much less likely.

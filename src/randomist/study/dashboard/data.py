@@ -1,243 +1,219 @@
-"""The numbers behind the dashboard's panels, small enough to send however long the study is."""
+"""The numbers behind the dashboard's pages, small enough to send however long a study is.
+
+`snapshot` has all of a study's page. A page that follows a study takes `news`, which needs no learner and is small, and
+now and then `estimates`. `overview` is one page of all studies.
+"""
 
 from __future__ import annotations
 
-import math
+import json
 import time
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from weakref import WeakKeyDictionary
 
 from randomist._json import for_json
-from randomist._types import Array
-from randomist.histories.estimates import Estimates
+from randomist.errors import NoDataError, StudyDataError
 from randomist.learners.base import Learner
-from randomist.learners.box.base import FixedStdLearner
 from randomist.learners.finite.base import FiniteLearner
-from randomist.parameters import Choice, Integer, Real
-from randomist.spaces import Box, Finite, Space
-from randomist.study.records import Counters
+from randomist.spaces import Box, Finite
+from randomist.study.dashboard.curve import Curve, Curves
+from randomist.study.dashboard.numbers import LEVEL, number
+from randomist.study.dashboard.policies import policies
+from randomist.study.dashboard.slices import recommended, slices
+from randomist.study.export import plain
+from randomist.study.records import Counters, StudyLine, StudyTrial
+from randomist.study.storages.base import Storage
 from randomist.study.study import Study
 
-POINTS = 500  # of a curve
-DECISIONS = 400  # of a finite set that are shown
-WORKERS = 200
-PENDING = 100
-LITTLE = -25.0  # log of effective samples; with fewer, a width is too large to be drawn
-WORK = 2e7  # samples times points that a slice of a box may cost
+WORKERS = 200, 20_000  # that are shown, and the last trials that they are counted in
+TRIALS = 100  # of the table, and of the open and the failed ones among them
+STALE = 1000  # that are counted
+
+_CURVES: WeakKeyDictionary[Study, Curve] = WeakKeyDictionary()  # of studies in this process
 
 
 class Seen(NamedTuple):
     """What is read off the learner in one moment."""
 
     counters: Counters
-    payoffs: Array
     clipped: int
     best: Any
     panels: dict[str, Any]
 
 
-def snapshot(study: Study, dimensions: tuple[int, int] = (0, 1)) -> dict[str, Any]:
-    """All panels, as JSON: numbers have six digits, and what is not finite is null."""
-    seen = study.look(lambda learner, known: _seen(learner, known, dimensions))
-    known = seen.counters
-    pending = study.trials(("asked", "stale"), limit=PENDING)
-    n_pending = known.asked - known.closed
-    stale = sum(t.state == "stale" for t in pending)
+def snapshot(study: Study, dimensions: tuple[int, int] = (0, 1), curve: Curve | None = None) -> dict[str, Any]:
+    """All of a study's page as JSON: numbers have six digits, and what is not finite is null."""
+    shown = news(study, curve or _kept(study)) | estimates(study, dimensions)
+    return {"study": _about(study), "trials": _trials(study)} | shown
+
+
+def _kept(study: Study) -> Curve:
+    """A study's curve, of which a second look reads only what is new."""
+    return _CURVES.setdefault(study, Curve(study.storage, study.record.id))
+
+
+def news(study: Study, curve: Curve, size: int = 0, first: int = 0) -> dict[str, Any]:
+    """Counts, and payoffs from a bucket on: what a page that knows the rest needs, without the learner."""
+    counters = study.counters
+    stale = study.storage.rows(study.record.id, limit=STALE, states=("stale",)).rows
     return {
-        "study": {
-            "name": study.name,
-            "learner": study.learner_name,
-            "space": _space(study),
-            "lease": study.lease,
-            "created_at": study.created_at,
-        },
-        "counts": {
-            "asked": known.asked,
-            "told": known.told,
-            "failed": known.failed,
-            "retracted": known.retracted,
-            "pending": n_pending,
-            "stale": stale,
-            "clipped": seen.clipped,
-        },
-        "best": _shown(study.space, seen.best),
-        "payoffs": _payoffs(seen.payoffs),
-        "pending": [
-            {"id": t.id, "state": t.state, "worker": t.worker, "decision": for_json(t.decision), "asked_at": t.asked_at,
-             "lease_until": t.lease_until}
-            for t in pending
-        ],
-        "workers": _workers(study),
+        "counts": counts(counters) | {"stale": len(stale)},
+        "payoffs": curve.columns(counters, size, first),
+        "archived": study.archived,
         "at": time.time(),
-    } | seen.panels  # fmt: skip
+    }
+
+
+def estimates(study: Study, dimensions: tuple[int, int] = (0, 1)) -> dict[str, Any]:
+    """What the learner says by now, and who works."""
+    seen = study.look(lambda learner, known: _seen(learner, known, dimensions))
+    return {
+        "known": seen.counters.closed,
+        "clipped": seen.clipped,
+        "best": seen.best,
+        "workers": _workers(study, seen.counters.asked),
+    } | seen.panels
+
+
+def trials(found: Sequence[StudyTrial], space: Any) -> list[dict[str, Any]]:
+    """Rows of the table: what was decided is named where it has a name."""
+    names = space.names if isinstance(space, Finite) else ()
+    rows = []
+    for trial in found:
+        row = plain(trial)
+        name = names[row["decision"]] if names and row["decision"] < len(names) else None
+        rows.append({key: row[key] for key in _SHOWN} | {"name": name})
+    return rows
+
+
+_SHOWN = ("id", "state", "decision", "mediator", "parameters", "payoff", "feasible", "worker", "closed_by", "reason",
+          "asked_at", "lease_until", "closed_at")  # fmt: skip
+
+
+def overview(
+    storage: Storage,
+    curves: Curves,
+    may_see: Callable[[str], bool],
+    first: int = 0,
+    limit: int = 50,
+    after: float = 0.0,
+) -> dict[str, Any]:
+    """Studies, the one where something happened last first; those alone where that was at `after` or later."""
+    lines = sorted((line for line in storage.lines() if may_see(line.name)), key=_active_at, reverse=True)
+    active = [line for line in lines if _active_at(line) >= after]
+    shown = [_line(storage, line, curves) for line in active[first : first + limit]]
+    more = first + limit if first + limit < len(active) else None
+    return {"studies": shown, "of": len(lines), "next": more, "at": time.time()}
+
+
+def counts(counters: Counters) -> dict[str, int]:
+    return {
+        "asked": counters.asked,
+        "told": counters.told,
+        "failed": counters.failed,
+        "retracted": counters.retracted,
+        "pending": counters.asked - counters.closed,
+    }
+
+
+def _line(storage: Storage, line: StudyLine, curves: Curves) -> dict[str, Any]:
+    curve = curves.of(line.id)
+    if curve.learner is None:
+        curve.learner = _learner(storage.find(line.name).learner)
+    try:
+        payoffs = curve.spark(line.counters) | {"problem": None}
+    except StudyDataError as error:  # the others can be shown all the same
+        payoffs = {"spark": [], "best": None, "average": None, "problem": str(error)}
+    return {
+        "name": line.name,
+        "learner": curve.learner,
+        "created_at": line.created_at,
+        "archived": line.archived_at is not None,
+        "active_at": _active_at(line),
+        "counts": counts(line.counters),
+    } | payoffs
+
+
+def _active_at(line: StudyLine) -> float:
+    return max(x for x in (line.created_at, line.asked_at, line.closed_at) if x is not None)
+
+
+def _learner(text: str) -> str:
+    """The class of a study's learner."""
+    try:
+        return str(json.loads(text)["learner"])
+    except (ValueError, TypeError, LookupError):
+        return "?"
 
 
 def _seen(learner: Learner, known: Counters, dimensions: tuple[int, int]) -> Seen:
-    best = _best(learner)
-    panels = _box(learner, best, dimensions) if isinstance(learner.space, Box) else _finite(learner)
-    return Seen(known, learner.record.payoffs.copy(), learner.clipped, best, panels)
+    best: dict[str, Any]
+    if isinstance(learner, FiniteLearner):
+        found, chosen = policies(learner), int(learner.recommend()) if learner.told else None
+        best = {"decision": chosen, "name": None if chosen is None else learner.names[chosen]}
+        if chosen in found["decision"]:
+            at = found["decision"].index(chosen)
+            best |= {key: found[key][at] for key in ("value", "low", "high")}
+        return Seen(known, learner.clipped, best, {"finite": found})
+    point = recommended(learner)
+    found = slices(learner, point, dimensions)
+    value = found.pop("best") if point is not None else {}
+    box = learner.space
+    assert isinstance(box, Box)
+    named = None if point is None or box.meaning is None else box.named(point)
+    best = {"decision": for_json(point), "parameters": named, "confirmed": _confirmed(learner)}
+    best |= {key: value.get(key) for key in ("value", "low", "high")}
+    return Seen(known, learner.clipped, best, {"box": found})
 
 
-def _payoffs(payoffs: Array) -> dict[str, Any]:
-    """Payoffs in buckets of consecutive tells: mean, least and largest; and the average of all so far."""
-    n = len(payoffs)
-    if not n:
-        return {"x": [], "mean": [], "least": [], "largest": [], "average": []}
-    starts = np.unique(np.linspace(0, n, min(n, POINTS), endpoint=False).astype(np.intp))
-    ends = np.append(starts[1:], n)
-    average = np.cumsum(payoffs)[ends - 1] / ends
-    return {
-        "x": ends.tolist(),
-        "mean": _numbers(np.add.reduceat(payoffs, starts) / (ends - starts)),
-        "least": _numbers(np.minimum.reduceat(payoffs, starts)),
-        "largest": _numbers(np.maximum.reduceat(payoffs, starts)),
-        "average": _numbers(average),
-    }
-
-
-def _finite(learner: Learner) -> dict[str, Any]:
-    """Estimates per decision: all of them, or the best and the most played."""
-    assert isinstance(learner, FiniteLearner)
-    assert isinstance(learner.space, Finite)
-    estimates, size = learner.estimates(), learner.space.size
-    order = np.arange(size)
-    if size > DECISIONS:
-        best, most = np.argsort(-estimates.value), np.argsort(-estimates.plays)
-        order = np.unique(np.concatenate([best[: DECISIONS // 2], most[: DECISIONS // 2]]))
-    points = learner.space.points
-    where = None if points is None else [_numbers(point) for point in points[order]]
-    names, active = None, learner.active
-    if learner.space.names or not active.all():
-        names = [learner.names[k] + ("" if active[k] else " (retired)") for k in order.tolist()]
-    shown = {"decision": order.tolist(), "of": size, "point": where, "name": names}
-    return {"finite": shown | _panel(estimates, order)}
-
-
-def _best(learner: Learner) -> Any:
-    """The recommendation; in a long study at a fixed std, the best of some decisions: all would take minutes."""
-    if not learner.told:
+def _confirmed(learner: Any) -> dict[str, Any] | None:
+    """What plays of the recommended point say, where there were some."""
+    if not hasattr(learner, "confirmed"):
         return None
-    few = int(WORK / learner.told)
-    if not isinstance(learner, FixedStdLearner) or learner.told <= few:
-        return learner.recommend()
-    tried = learner.record.decisions[np.linspace(0, learner.told - 1, max(few, 2)).astype(np.intp)]
-    return tried[int(np.argmax(learner.estimate(tried).value))]
+    try:
+        found = learner.confirmed(LEVEL)
+    except NoDataError:
+        return None
+    mean = {key: number(getattr(found.mean, key)) for key in ("mean", "low", "high")}
+    return {"plays": found.plays, "basis": found.mean.basis} | mean
 
 
-def _box(learner: Any, best: Any, dimensions: tuple[int, int]) -> dict[str, Any]:
-    """Slices through the best point so far: along every dimension, and over two of them. Scales are left out."""
-    box, d = learner.space, learner.space.dimension
-    low, high = box.corners
-    centre = (low + high) / 2 if best is None else np.ravel(best)
-    budget = WORK / max(learner.told, 1)
-    n = int(np.clip(budget / d, 9, 61))
-    lines = []
-    for k in range(d):
-        points = np.tile(centre, (n, 1))
-        points[:, k] = np.linspace(low[k], high[k], n)
-        estimates = learner.estimate(points.reshape(n, *box.family.shape))
-        lines.append({"x": _numbers(points[:, k])} | _panel(estimates, np.arange(n)))
-    decisions = learner.record.decisions.reshape(learner.told, box.low.size)
-    played = [_histogram(decisions[:, k], low[k], high[k]) for k in range(d)]
-    slices: dict[str, Any] = {"dimension": d, "centre": _numbers(centre), "lines": lines, "played": played}
-    axes = _axes(box)
-    slices |= {"plane": None, "names": [axis.name for axis in axes], "log": [axis.log for axis in axes]}
-    slices["centre"] = [axis.units([c])[0] for axis, c in zip(axes, slices["centre"], strict=True)]
-    for axis, line in zip(axes, lines, strict=True):
-        line["x"] = axis.units(line["x"])
-    if d > 1:
-        i, j = dimensions if max(dimensions) < d and len(set(dimensions)) == 2 else (0, 1)
-        m = int(np.clip(math.sqrt(budget), 8, 31))
-        points = np.tile(centre, (m * m, 1))
-        x, y = np.linspace(low[i], high[i], m), np.linspace(low[j], high[j], m)
-        points[:, i], points[:, j] = np.tile(x, m), np.repeat(y, m)
-        panel = _panel(learner.estimate(points), np.arange(m * m))
-        shown = {"x": axes[i].units(_numbers(x)), "y": axes[j].units(_numbers(y))}
-        slices["plane"] = (
-            {"dimensions": [i, j]}
-            | shown
-            | {name: _rows(panel[name], m) for name in ("value", "effective_samples", "missing")}
-        )
-    return {"box": slices}
+def _trials(study: Study) -> list[dict[str, Any]]:
+    """The last ones, and those that are open or failed."""
+    found = {trial.id: trial for trial in study.latest(limit=TRIALS)[0]}
+    for states in (("asked", "stale"), ("failed",)):
+        found |= {trial.id: trial for trial in study.latest(states, limit=TRIALS)[0]}
+    return trials([found[id_] for id_ in sorted(found, reverse=True)], study.space)
 
 
-class Axis(NamedTuple):
-    """A coordinate of a box as users see it."""
-
-    name: str
-    log: bool
-    parameter: Real | Integer | None  # None where the coordinate is its own unit
-
-    def units(self, values: list[float | None]) -> list[float | None]:
-        if self.parameter is None:
-            return values
-        return [None if value is None else float(self.parameter.value(np.array([value]))) for value in values]
-
-
-def _axes(box: Box) -> list[Axis]:
-    """A choice among more than two has a coordinate for each of them."""
-    if box.meaning is None:
-        return [Axis(f"dimension {k}" if box.dimension > 1 else "decision", False, None) for k in range(box.dimension)]
-    axes = []
-    for name, parameter in box.meaning.parameters.items():
-        if isinstance(parameter, Choice):
-            options = [""] if parameter.size == 1 else [f" = {option}" for option in parameter.options]
-            axes += [Axis(name + option, False, None) for option in options]
-        else:
-            axes.append(Axis(name, parameter.log, parameter))
-    return axes
-
-
-def _shown(space: Space, best: Any) -> Any:
-    """What is recommended: parameters by name, where they have some."""
-    named = best is not None and isinstance(space, Box) and space.meaning is not None
-    return space.named(best) if named and isinstance(space, Box) else for_json(best)
-
-
-def _panel(estimates: Estimates, order: NDArray[np.intp]) -> dict[str, Any]:
-    """What the panels show of some decisions, in the payoffs' units."""
-    log_effective = np.asarray(estimates.log_effective_samples)[order]
-    value, width = estimates.value[order], np.asarray(estimates.width)[order]
-    return {
-        "value": _numbers(np.where(log_effective > -np.inf, value, np.nan)),
-        "width": _numbers(np.where(log_effective > LITTLE, width, np.inf)),
-        "effective_samples": _numbers(estimates.effective_samples[order]),
-        "plays": estimates.plays[order].tolist(),
-        "missing": _numbers(np.clip(1 - estimates.coverage[order], 0.0, 1.0)),
-    }
-
-
-def _histogram(values: Array, low: float, high: float) -> dict[str, Any]:
-    counts, edges = np.histogram(values, bins=30, range=(low, high))
-    return {"x": _numbers((edges[1:] + edges[:-1]) / 2), "plays": counts.tolist()}
-
-
-def _workers(study: Study) -> list[dict[str, Any]]:
+def _workers(study: Study, asked: int) -> list[dict[str, Any]]:
+    """Those of the last trials, who was seen last first."""
     found: dict[str, dict[str, Any]] = {}
-    for row in study.workers():
+    for row in study.storage.workers_since(study.record.id, max(asked - WORKERS[1], 0)):
         nobody = {"worker": str(row.worker), "pending": 0, "told": 0, "failed": 0, "retracted": 0, "seen": 0.0}
         one = found.setdefault(str(row.worker), nobody)
         one["pending" if row.state == "asked" else str(row.state)] = row.trials
         moments = [m for m in (row.asked_at, row.closed_at) if isinstance(m, float)]
         one["seen"] = max([one["seen"], *moments])
-    return sorted(found.values(), key=lambda one: -one["seen"])[:WORKERS]
+    return sorted(found.values(), key=lambda one: -one["seen"])[: WORKERS[0]]
+
+
+def _about(study: Study) -> dict[str, Any]:
+    return {
+        "name": study.name,
+        "learner": study.learner_name,
+        "space": _space(study),
+        "lease": study.lease,
+        "created_at": study.created_at,
+    }
 
 
 def _space(study: Study) -> dict[str, Any]:
     space = study.space
     family = type(space.family).__name__
     if isinstance(space, Box):
-        written = None if space.meaning is None else [f"{k}: {v}" for k, v in space.meaning.describe().items()]
+        written = None if space.meaning is None else space.meaning.state()
         ends = {"low": for_json(space.low), "high": for_json(space.high)}
         return {"kind": "Box", "family": family, "parameters": written} | ends
     return {"kind": "Finite", "family": family, "size": space.size}
-
-
-def _rows(values: list[Any], n: int) -> list[list[Any]]:
-    return [values[i : i + n] for i in range(0, len(values), n)]
-
-
-def _numbers(values: Any) -> list[float | None]:
-    return [float(f"{v:.6g}") if math.isfinite(v) else None for v in np.asarray(values, float).tolist()]

@@ -1,4 +1,4 @@
-"""The page: one shell, with the numbers inside (a static export) or fetched again and again (served)."""
+"""The page: one shell, with the numbers inside (a static export) or fetched as they change (served)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from importlib import resources
 from string import Template
 from typing import Any
 
+from randomist import __version__
+
+SCRIPTS = ("base.js", "chart.js", "panels.js", "study.js", "overview.js", "live.js")  # in the order in which they run
+STYLE = "dashboard.css"
 CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data: blob:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
 )
-STATIC_CSP = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+STATIC_CSP = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 
 
 @cache
 def asset(name: str) -> str:
-    """A file that belongs to the page; `plotly.js` is the one of the installed package."""
-    if name == "plotly.js":
-        from plotly.offline import get_plotlyjs
-
-        return str(get_plotlyjs())
+    """A file that belongs to the page."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
@@ -30,9 +30,9 @@ def live_page(public: bool = False) -> str:
     return Template(asset("page.html")).substitute(
         public="true" if public else "false",
         policy="",
-        style='<link rel="stylesheet" href="static/dashboard.css">',
+        style=f'<link rel="stylesheet" href="static/{STYLE}?{__version__}">',
         data="null",
-        scripts='<script src="static/dashboard.js" defer></script>\n<script src="static/plotly.js" defer></script>',
+        scripts="\n".join(f'<script src="static/{name}?{__version__}" defer></script>' for name in SCRIPTS),
     )
 
 
@@ -42,7 +42,7 @@ def static_page(snapshot: dict[str, Any]) -> str:
     return Template(asset("page.html")).substitute(
         public="true",
         policy=f'<meta http-equiv="Content-Security-Policy" content="{STATIC_CSP}">',
-        style=f"<style>{asset('dashboard.css')}</style>",
+        style=f"<style>{asset(STYLE)}</style>",
         data=data,
-        scripts=f"<script>{asset('dashboard.js')}</script>\n<script>{asset('plotly.js')}</script>",
+        scripts="\n".join(f"<script>{asset(name)}</script>" for name in SCRIPTS),
     )

@@ -29,7 +29,8 @@ from randomist.errors import (
     UnknownStudyError,
     UnknownTrialError,
 )
-from randomist.study.service import events, keeping, machines, pages, rounds, routes
+from randomist.study.dashboard.curve import Curves
+from randomist.study.service import events, keeping, looking, machines, pages, rounds, routes
 from randomist.study.service.auth import Tokens
 from randomist.study.service.guards import GuardAnswers
 from randomist.study.service.limits import LimitRequests, Limits
@@ -77,9 +78,11 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     app.state.counters = Shared(app.state.studies.storage.totals, events.POLL)
     app.state.watchers = 0
     app.state.reads = Reads(app.state.studies)
+    app.state.curves = Curves(app.state.studies.storage)
     app.include_router(rounds.router, prefix="/api/v1")  # the first is found the soonest
     app.include_router(routes.router, prefix="/api/v1")
     app.include_router(keeping.router, prefix="/api/v1")
+    app.include_router(looking.router, prefix="/api/v1")
     app.include_router(events.router, prefix="/api/v1")
     app.include_router(machines.router)
     app.include_router(pages.router)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
@@ -10,6 +10,7 @@ from randomist.learners import LEARNERS
 from randomist.study.asking import LARGEST_BATCH
 from randomist.study.checks import LONGEST_LEASE, NAME, REASON, TICKET
 from randomist.study.opening import LEASE
+from randomist.study.records import State
 
 Name = Annotated[str, Field(pattern=NAME, examples=["car"], description="A study's name.")]
 DecisionName = Annotated[str, Field(pattern=r"^[^<>\x00-\x1f\x7f]{1,64}$", description="What a decision is called.")]
@@ -297,9 +298,64 @@ class Confirmation(Model):
     median: Interval
 
 
+class Counts(Model):
+    asked: int = Field(examples=[12])
+    told: int = Field(examples=[10])
+    failed: int = Field(examples=[1])
+    retracted: int = Field(examples=[0])
+    pending: int = Field(examples=[1])
+
+
+class StudyLine(Model):
+    """One study among all."""
+
+    name: str = Field(examples=["car"])
+    learner: str = Field(examples=["Randomist"])
+    created_at: float = Field(examples=[1.8e9], description="Seconds since 1970.")
+    active_at: float = Field(examples=[1.8e9], description="When something happened last.")
+    archived: bool = Field(examples=[False])
+    counts: Counts
+    spark: list[float | None] = Field(examples=[[0.2, 0.5, 0.6]], description="Means of consecutive payoffs, in order.")
+    best: float | None = Field(examples=[0.9], description="The largest payoff.")
+    average: float | None = Field(examples=[0.5])
+    problem: str | None = Field(examples=[None], description="Why its payoffs cannot be shown.")
+
+
+class Overview(Model):
+    """Studies that the token is for, the one where something happened last first."""
+
+    studies: list[StudyLine]
+    of: int = Field(examples=[1], description="How many there are.")
+    next: int | None = Field(examples=[50], description="`first` of the next page, or null where there is none.")
+    at: float = Field(examples=[1.8e9], description="Now, in seconds since 1970.")
+
+
+class Row(Model):
+    """A trial as a line of the dashboard's table."""
+
+    id: int = Field(examples=[12])
+    state: State = Field(examples=["told"])
+    name: str | None = Field(examples=["old"], description="Of the decision, where it has one.")
+    decision: Point = Field(examples=[4])
+    mediator: Point | None = Field(examples=[2.7])
+    parameters: Values | None = Field(examples=[None], description=VALUES)
+    payoff: float | None = Field(examples=[0.8])
+    feasible: bool | None = Field(examples=[True])
+    worker: str = Field(examples=["bench-1"])
+    closed_by: str | None = Field(examples=["bench-1"])
+    reason: str | None = Field(examples=[None], description="Why it failed, or was retracted.")
+    asked_at: float = Field(examples=[1.8e9])
+    lease_until: float = Field(examples=[1.8e9])
+    closed_at: float | None = Field(examples=[1.8e9])
+
+
+class Rows(Model):
+    trials: list[Row]
+    next: int | None = Field(examples=[100], description="`before` of the next page, or null where there is none.")
+    at: float = Field(examples=[1.8e9])
+
+
 class Snapshot(BaseModel):
     """What the dashboard shows."""
 
     model_config = ConfigDict(extra="allow")
-    study: dict[str, Any]
-    counts: dict[str, int]

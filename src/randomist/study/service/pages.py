@@ -6,10 +6,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from randomist import __version__
-from randomist.study.dashboard.page import CSP, asset, live_page
+from randomist.study.dashboard.page import CSP, SCRIPTS, STYLE, asset, live_page
 
 router = APIRouter(include_in_schema=False)
-KINDS = {"dashboard.js": "text/javascript", "plotly.js": "text/javascript", "dashboard.css": "text/css"}
+KINDS = dict.fromkeys(SCRIPTS, "text/javascript") | {STYLE: "text/css"}
 POLICY = {"Content-Security-Policy": CSP}
 
 

@@ -187,5 +187,5 @@ def main(file: int) -> None:
 
 def _words(question: Question) -> tuple[Any, ...]:
     """What makes a question another one: its name and arguments."""
-    function = getattr(question, "func", question)
-    return function.__name__, *getattr(question, "args", ()), *sorted(getattr(question, "keywords", {}).items())
+    function, given = getattr(question, "func", question), getattr(question, "keywords", {})
+    return function.__module__, function.__qualname__, *getattr(question, "args", ()), *sorted(given.items())

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 
 from randomist.errors import ShapeError
-from randomist.study.dashboard.data import snapshot
 from randomist.study.describe import learner_from, member_from
 from randomist.study.export import FORMATS, Format, lines, plain
 from randomist.study.opening import create_study
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 router = APIRouter()
 PAGE = 1000  # trials of a page at most
-DASHBOARD = 5.0  # seconds for which one is kept where nothing happens: leases end all the same
 
 
 @router.get("/whoami", response_model=models.Whoami, responses=problems())
@@ -179,15 +177,6 @@ def export(request: Request, name: Name, format: Format = "jsonl") -> StreamingR
     """The whole history, one trial a line."""
     study = study_of(request, name)
     return StreamingResponse(lines(study, format), media_type=FORMATS[format])
-
-
-@router.get("/studies/{name}/dashboard", response_model=models.Snapshot, responses=problems(404), dependencies=[READ])
-async def dashboard(
-    request: Request, name: Name, dimensions: Annotated[str, Query(pattern=r"^\d{1,3},\d{1,3}$")] = "0,1"
-) -> Any:
-    """What the dashboard draws."""
-    i, j = map(int, dimensions.split(","))
-    return await reads_of(request).get(name, partial(snapshot, dimensions=(i, j)), DASHBOARD)
 
 
 def info(study: Study) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from randomist.study.records import (
     AskedRow,
     AskRequest,
     AuditRow,
+    Bucket,
     ChangeRow,
     Checkpoint,
     Closed,
@@ -41,10 +42,12 @@ from randomist.study.records import (
     NewTrial,
     Page,
     State,
+    StudyLine,
     StudyRecord,
     TrialRow,
     WorkerRow,
 )
+from randomist.study.storages import looking
 
 PATIENCE = 60.0  # seconds to wait for a storage that is busy or away
 T = TypeVar("T")
@@ -179,6 +182,33 @@ class Storage(ABC):
         """Those of these trials that there are."""
         pages = (self.rows(study, first=number, limit=1).rows for number in numbers)
         return [row for number, rows in zip(numbers, pages, strict=True) for row in rows if row.number == number]
+
+    # Looking. A storage of your own need not have it: without, `rows` are read, which takes longer.
+
+    def lines(self) -> list[StudyLine]:
+        """Every study, the oldest first."""
+        return looking.lines(self)
+
+    def buckets(self, study: int, size: int, first: int = 0) -> list[Bucket]:
+        """Closings in buckets of `size` consecutive ones, from the bucket `first` on."""
+        return looking.buckets(self, study, size, first)
+
+    def latest(
+        self,
+        study: int,
+        *,
+        first: int,
+        before: int,
+        limit: int,
+        states: Sequence[State] = STATES,
+        worker: str | None = None,
+    ) -> Page:
+        """Trials by number, the largest first, from below `before` down to `first`; else as `rows`."""
+        return looking.latest(self, study, first, before, limit, states, worker)
+
+    def workers_since(self, study: int, first: int) -> list[WorkerRow]:
+        """As `workers`, of the trials from the number `first` on."""
+        return looking.workers_since(self, study, first)
 
     # Housekeeping. A storage of your own need not have it: without, it says so.
 

@@ -44,6 +44,7 @@ from randomist.study.storages.base import (
 from randomist.study.storages.sql import statements, writing
 from randomist.study.storages.sql.database import Database
 from randomist.study.storages.sql.keeping import Keeping
+from randomist.study.storages.sql.looking import Looking
 from randomist.study.storages.sql.schema import checkpoints, studies
 
 
@@ -54,7 +55,7 @@ class _Found(Exception):  # noqa: N818
         self.rows = rows
 
 
-class SQLStorage(Keeping, Storage):
+class SQLStorage(Keeping, Looking, Storage):
     """All studies of one SQLite file or PostgreSQL database."""
 
     def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
