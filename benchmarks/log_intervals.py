@@ -227,7 +227,7 @@ def widths(log: rd.Log, bounds: Array) -> Array:
     same_mean, side = log.weights == "own" or len(log.loggers) == 1, (1 - LEVEL) / (2 * len(bounds))
     ends = [Ends(len(log), side, bound, same_mean) for bound in bounds.tolist()]
     for batch in log.batches():
-        units = of_rows(batch)[0]
+        units = of_rows(batch)
         for k, end in enumerate(ends):
             end.add(units.gain[k], units.loss[k], units.weight[k])
     return np.array([end.high() - end.low() for end in ends])

@@ -14,7 +14,7 @@ from scipy import stats
 import randomist as rd
 from randomist import errors
 from randomist.cli import main
-from randomist.importance.intervals import Running
+from randomist.importance.intervals import RunningBets
 from randomist.logs import RunningEvaluation
 
 LOGGER, CHANCE = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.5])
@@ -32,10 +32,11 @@ def table(rows, seed=0):
 def test_the_bound_is_where_the_definition_reaches_the_level():
     rng = np.random.default_rng(1)
     x = rng.exponential(0.4, 700)
-    bets = Running()
+    bets = RunningBets(700, 0.02)
+    growth = bets.growth()
     for part in np.split(x, [1, 30, 333]):
-        bets.add(part)
-    bound = bets.lower_bound(0.02)
+        growth.add([part])
+    bound = bets.lower_bound(growth.total(), 0.0, 1.0)
     exponents = np.arange(-14, 5)
     prior = 1 / (16 + (exponents + 5.0) ** 2)
     wealth = [np.exp(np.log1p(stake * x).sum() - 700 * math.log1p(stake * bound)) for stake in 2.0**exponents]

@@ -33,16 +33,30 @@ def table(rows=ROWS, seed=0, loggers=3):
 
 
 def bits(log, **settings):
-    return json.dumps(log.evaluate(**settings).to_dict())
+    found = log.evaluate(**settings)
+    return json.dumps(found.to_dict()), found.at_least.tolist(), found.low.tolist(), found.high.tolist()
+
+
+ASKED = {
+    "intervals": {},
+    "pairs": {"compare": "pairs"},
+    "pairs, bounds known": {"compare": "pairs", "weight_bounds": 60.0, "distance_bounds": 60.0},
+    "clusters": {"cluster": "user", "compare": "pairs"},
+    "anytime": {"anytime": True},
+}
 
 
 @pytest.mark.parametrize("loggers", [1, 3])
-def test_any_number_of_workers_and_any_chunks_give_the_same_bits(loggers, tmp_path):
-    columns = table(loggers=loggers)
+@pytest.mark.parametrize("asked", ASKED)
+def test_any_number_of_workers_and_any_chunks_give_the_same_bits(loggers, asked, tmp_path):
+    columns, settings = table(loggers=loggers), ASKED[asked]
+    columns["user"] = np.random.default_rng(2).integers(0, ROWS // 3, ROWS)
+    if "bounds" in asked:
+        columns |= {name: np.maximum(values, -3.0) for name, values in columns.items() if name.startswith("log_")}
     pl.DataFrame(columns).write_parquet(tmp_path / "log.parquet", row_group_size=3000)
-    whole = bits(rd.Log(columns), jobs=1)
-    assert bits(rd.Log(columns, jobs=1, chunk_rows=777), jobs=3) == whole
-    assert bits(rd.Log(tmp_path / "log.parquet", chunk_rows=5000), jobs=2) == whole
+    whole = bits(rd.Log(columns), jobs=1, **settings)
+    assert bits(rd.Log(columns, jobs=1, chunk_rows=777), jobs=3, **settings) == whole
+    assert bits(rd.Log(tmp_path / "log.parquet", chunk_rows=5000), jobs=2, **settings) == whole
 
 
 def test_rows_that_are_left_out_do_not_move_the_tiles(tmp_path):
@@ -73,7 +87,7 @@ def test_intervals_are_those_of_bets_that_are_laid_row_by_row(loggers, bound):
         known = bound or (len(log) / log.loggers[name] if name in share and name in log.loggers else np.inf)
         ends = Ends(len(log), 0.05 / (2 * len(log.candidates)), known, same_mean=loggers == 1)
         for batch in log.batches():
-            units = of_rows(batch)[0]
+            units = of_rows(batch)
             ends.add(units.gain[k], units.loss[k], units.control(k))
         assert found.low[k] == pytest.approx(ends.low(), rel=1e-9)
         assert found.high[k] == pytest.approx(ends.high(), rel=1e-9)
@@ -118,9 +132,12 @@ def test_pieces_have_the_same_tiles_whatever_their_length():
             found += range(piece.start, piece.start + piece.rows, kernel.TILE)
         return found
 
-    assert starts(pieces.ends(5, True)) == starts(pieces.ends(5, True, pieces.REMOTE)) == starts(pieces.ends(900, True))
-    assert starts(pieces.ends(5, False)) == list(range(0, 200_000, kernel.TILE))
-    remote = list(pieces.elsewhere(frame.lazy(), 200_000, pieces.ends(5, True, pieces.REMOTE)))
+    span = pieces.longest(5)
+    assert pieces.longest(900) < span
+    assert starts(pieces.ends(span, True)) == starts(pieces.ends(pieces.REMOTE * span, True))
+    assert starts(pieces.ends(span, True)) == starts(pieces.ends(pieces.longest(900), True))
+    assert starts(pieces.ends(span, False)) == list(range(0, 200_000, kernel.TILE))
+    remote = list(pieces.elsewhere(frame.lazy(), 200_000, pieces.ends(pieces.REMOTE * span, True)))
     assert pl.concat([piece.frame() for piece in remote]).equals(frame)
 
 

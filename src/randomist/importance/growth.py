@@ -27,15 +27,6 @@ class Growth:
             _add(values, self._stakes[f], cap, self._products[f], self._growth[f], self._position)
         self._position = (self._position + len(variables[0])) % BLOCK
 
-    def state(self) -> tuple[Array, Array]:
-        """Finished blocks, and the one that is not.  (F, S), (F, S)"""
-        return self._growth.copy(), self._products.copy()
-
-    def resume(self, rows: int, growth: Array, products: Array) -> None:
-        """Go on after so many rows, from the `state` that they left."""
-        self._growth, self._products = growth.copy(), products.copy()
-        self._position = rows % BLOCK
-
     def take(self, growth: Array) -> None:
         """What rows have earned that were added up elsewhere, from a block's beginning to a block's end.  (F, S)"""
         self._growth = self._growth + growth

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from randomist.logs import sums
 from randomist.logs.clean import clean_counts
 from randomist.logs.columns import Columns, Reading
 from randomist.logs.engine import Threads, processors
-from randomist.logs.pieces import REMOTE, Piece, Weighing, cut, elsewhere, ends
+from randomist.logs.pieces import REMOTE, Piece, Weighing, cut, elsewhere, longest
 from randomist.logs.problems import Ids, Increasing, Problem, Problems, Seen, repeated_ids
 from randomist.logs.rows import LogArrays, LoggedRows
 from randomist.logs.source import ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, Source
@@ -219,13 +219,15 @@ class Log:
         reading = self._columns.reading(acted=tuple(self.loggers))
         return Weighing(reading, len(self.candidates), self.names_loggers, log_share, balanced, self.payoff_range)
 
-    def pieces(self, blocks: bool, remote: bool = False) -> Iterator[Piece]:
-        """All used rows in pieces of fixed row numbers; `remote` ones are read by whoever sums them, if that works."""
-        reading = self._columns.reading()
+    def pieces(self, at: Callable[[int], Iterator[int]], remote: bool = False) -> Iterator[Piece]:
+        """All used rows in pieces that end `at` fixed row numbers, given how many tiles fit into memory.
+
+        `remote` ones are longer, and read by whoever sums them, if that works.
+        """
+        reading, span = self._columns.reading(), longest(len(self.likelihoods))
         if remote and self._columns.is_parquet and not self.problems:
-            at = ends(len(self.likelihoods), blocks, REMOTE)
-            return elsewhere(self._columns.selected(reading), self.rows, at)
-        return cut(self._kept_frames(reading), ends(len(self.likelihoods), blocks))
+            return elsewhere(self._columns.selected(reading), self.rows, at(REMOTE * span))
+        return cut(self._kept_frames(reading), at(span))
 
     def _kept_frames(self, reading: Reading) -> Iterator[pl.DataFrame]:
         start = 0

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from randomist._types import Array, Indices
-from randomist.logs.kernel import SLICES
+from randomist.logs.totals import SLICES
 
 if TYPE_CHECKING:
     from randomist.logs.log import Log

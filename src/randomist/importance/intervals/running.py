@@ -38,32 +38,3 @@ class RunningBets(Bets):
 
     def log_fair(self, m: float) -> Array:
         return np.asarray(self.rows * np.log1p(STAKES * m))
-
-
-class Running:
-    """What the bets on one variable have earned so far."""
-
-    def __init__(self) -> None:
-        self.rows, self._growth = 0, RunningBets(0, 0.5).growth()
-
-    def add(self, values: Array) -> None:
-        """Some more rows."""
-        self._growth.add([values])
-        self.rows += len(values)
-
-    def lower_bound(self, error: float) -> float:
-        """In [0, 1]; over all rows at which it is ever asked for, wrong with probability at most `error`."""
-        return RunningBets(self.rows, error).lower_bound(self._growth.total(), 0.0, 1.0) if self.rows else 0.0
-
-    def state(self) -> Array:
-        """All that is known: rows, finished blocks, and the unfinished one.  (1 + 2 S,)"""
-        growth, products = self._growth.state()
-        return np.concatenate([[self.rows], growth[0], products[0]])
-
-    @classmethod
-    def of(cls, state: Array) -> Running:
-        """Go on from a state, to the bit."""
-        found, S = cls(), STAKES.shape[1]
-        found.rows = int(state[0])
-        found._growth.resume(found.rows, state[None, 1 : S + 1], state[None, S + 1 :])
-        return found
