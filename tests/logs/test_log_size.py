@@ -14,9 +14,10 @@ import pytest
 import randomist as rd
 from randomist import errors
 from randomist.importance import growth
+from randomist.importance.intervals import difference_baselines
 from randomist.logs import evidence, kernel, pieces
 from randomist.logs.engine import Threads
-from randomist.logs.tally import Ends
+from randomist.logs.tally import Ends, bettor
 from randomist.logs.units import of_rows
 
 ROWS = 3 * kernel.TILE + 1234
@@ -89,6 +90,48 @@ def test_intervals_are_those_of_bets_that_are_laid_row_by_row(loggers, bound):
         for batch in log.batches():
             units = of_rows(batch)
             ends.add(units.gain[k], units.loss[k], units.control(k))
+        assert found.low[k] == pytest.approx(ends.low(), rel=1e-9)
+        assert found.high[k] == pytest.approx(ends.high(), rel=1e-9)
+
+
+@pytest.mark.parametrize("loggers", [1, 3])
+def test_comparisons_are_those_of_bets_that_are_laid_row_by_row(loggers):
+    """An independent path: (ω_a - ω_b)(y - c) and ω_a y + ω_b (1 - y) in NumPy, with two candidates and bounds."""
+    columns = {
+        name: np.maximum(v, -3.0) if name.startswith("log_") else v for name, v in table(9000, 4, loggers).items()
+    }
+    log = rd.Log(columns, candidates=["p0", "p4"])
+    found = log.evaluate(compare="pairs", weight_bounds=50.0, distance_bounds=45.0)
+    bounds = [min(50.0, len(log) / log.loggers["p0"]), 50.0]
+    arrays = log.arrays()
+    weight = np.exp(arrays.log_likelihoods.T - arrays.log_density)
+    for a, b in ((0, 1), (1, 0)):
+        kinds, offsets, floors = difference_baselines(bounds[a], bounds[b], 45.0, 4 if loggers == 1 else 2)
+        spans = [np.inf if c is None else max(c, 1 - c) * 45.0 for c in kinds]
+        bets = bettor(9000, 0.05 / 4, offsets, floors, loggers == 1, spans)
+        plain = weight[a] * arrays.payoffs + weight[b] * (1 - arrays.payoffs)
+        bets.add([plain if c is None else (weight[a] - weight[b]) * (arrays.payoffs - c) for c in kinds])
+        low = max(bets.lower_bound(-1.0, 1.0), found.low[a] - found.high[b])
+        assert found.at_least[a, b] == pytest.approx(low, rel=1e-9)
+        assert low > found.low[a] - found.high[b] + 1e-6  # what is tested is what is reported
+
+
+def test_clusters_are_bet_on_as_their_sums():
+    """An independent path: sums by NumPy, bets laid unit by unit."""
+    columns = table(9000, 5)
+    user = np.random.default_rng(6).integers(0, 3000, 9000)
+    log = rd.Log(columns | {"user": user})
+    found = log.evaluate(cluster="user")
+    units, count = of_rows(log.arrays()), len(np.unique(user))
+    codes = np.unique(user, return_inverse=True)[1]
+    assert found.clusters == count
+    for k, bound in enumerate(found.weight_bound):
+        size = np.bincount(codes).max() * count / 9000
+        ends = Ends(count, 0.05 / 10, bound * size, same_mean=False)
+        gain, loss, weight = (
+            np.bincount(codes, values[k]) * count / 9000 for values in (units.gain, units.loss, units.weight)
+        )
+        ends.add(gain, loss, weight)
         assert found.low[k] == pytest.approx(ends.low(), rel=1e-9)
         assert found.high[k] == pytest.approx(ends.high(), rel=1e-9)
 
