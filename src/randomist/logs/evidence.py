@@ -49,7 +49,7 @@ class Evidence:
         self._begin()
         sums, neighbours = self._sum_rows()
         self.moments = [Moments(table) for table in sums]
-        self._slices = [Slices(part.reshape(-1, 6)) for part in sums[:, totals.TIME : totals.HEAVY]]
+        self._slices = [Slices(row[totals.TIME : totals.HEAVY].reshape(-1, 6), row[totals.MOST]) for row in sums]
         self._neighbours = Neighbours(neighbours)
         apart = sums[:, totals.APART : totals.APART + 3]
         self._apart = [Disagreement(len(log), row) for row in apart] if self._weighing.balanced else []

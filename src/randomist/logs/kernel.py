@@ -21,6 +21,7 @@ from randomist.logs.totals import (
     GAIN,
     HEAVY,
     LARGEST,
+    MOST,
     ROBUST,
     SHIFT,
     SLICES,
@@ -269,14 +270,16 @@ def _add_apart(weight: Array, own: Array, y: Array, n: int, table: Array) -> Non
 @compiled(nogil=True)
 def _add_slices(own: Array, y: Array, n: int, first: int, rows: int, table: Array) -> None:
     """Sums by parts of the log in time; a tile is in few of them."""
-    begin = 0
-    while begin < n:
-        part = min((first + begin) * SLICES // rows, SLICES - 1)
-        end = n if part == SLICES - 1 else min(n, -(-(part + 1) * rows // SLICES) - first)
+    begin, most = 0, 0.0
+    for part in range(len(SLICES)):
+        end = min(n, -(-SLICES[part] * rows // SLICES[-1]) - first)
+        if end <= begin:
+            continue
         a, b, c, d, e = 0.0, 0.0, 0.0, 0.0, 0.0
         for i in range(begin, end):
             w = min(own[i], _MOST)
             gain = w * y[i]
+            most = max(most, w)
             a += w
             b += gain
             c += w * w
@@ -290,6 +293,7 @@ def _add_slices(own: Array, y: Array, n: int, first: int, rows: int, table: Arra
         table[place + 4] += d
         table[place + 5] += e
         begin = end
+    table[MOST] = most
 
 
 @compiled(nogil=True)

@@ -14,14 +14,16 @@ import numpy as np
 from randomist._compiled import compiled
 from randomist._types import Array
 
-SLICES = 16  # of a log, in time
+# Where slices of a log end, in time, as shares of 1/1024: sixteenths, the last of which is halved again and again.
+SLICES = (*range(64, 1024, 64), 992, 1008, 1016, 1020, 1022, 1023, 1024)
 
 # Entries of a candidate's table. Weights are relative to e^shift; Σω, Σω², Σωy, Σω²y², Σω²y, Σmin(M,ω), Σmin(M,ω)y.
 SHIFT, LARGEST, WEIGHT, SQUARED, GAIN, SQUARED_GAIN, CROSS, CUT, CUT_GAIN = range(9)
 APART = 9  # Σd, Σd² and the largest d², d = (ω - ω') y with ω' the weight by the policy that acted
 ROBUST = 12  # Σx, Σx² and Σf̄ of doubly robust estimates
-TIME = 15  # for each slice: rows, Σω', Σω'y, Σω'², Σω'²y, Σω'²y²
-HEAVY = TIME + 6 * SLICES  # what the bets on ω have earned, then those on the candidate's value
+MOST = 15  # the largest ω'
+TIME = 16  # for each slice: rows, Σω', Σω'y, Σω'², Σω'²y, Σω'²y²
+HEAVY = TIME + 6 * len(SLICES)  # what the bets on ω have earned, then those on the candidate's value
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +132,10 @@ def _align(total: Array, rest: Array, part: Array) -> None:
                     rest[k, entry] *= old
                 part[k, entry] *= math.exp(power * (shift - highest))
             total[k, SHIFT] = highest
-        total[k, LARGEST] = max(total[k, LARGEST], part[k, LARGEST])
-        total[k, APART + 2] = max(total[k, APART + 2], part[k, APART + 2])
-        part[k, SHIFT] = part[k, LARGEST] = part[k, APART + 2] = 0.0
+        part[k, SHIFT] = 0.0
+        for entry in (LARGEST, APART + 2, MOST):
+            total[k, entry] = max(total[k, entry], part[k, entry])
+            part[k, entry] = 0.0
 
 
 @compiled
