@@ -4,11 +4,11 @@
     python -m benchmarks.logs.promises --logs 50
 
 "held": all that is said about a log is true, at 95%. "anytime": the intervals of three candidates at every row up to
-20,000, by the definition of the bets; "anytime, reported": those that `evaluate(anytime=True)` reports. "all pairs": the
-45 differences of ten candidates, two-sided. "CVaR": the mean of the worst tenth and of the worst half of the payoffs of
-three candidates, and the quantiles there. "similar": two candidates one of which has 1% better actions, 20,000 rows, with
-the bound on the distance of their weights. "decided": the share of differences whose sign was told. Finished kinds are
-kept in a file (`--save`): the command goes on from there.
+20,000, by the definition of the bets; "anytime, reported": those that `evaluate(anytime=True)` reports. "all pairs":
+the 45 differences of ten candidates, two-sided. "CVaR": the mean of the worst tenth and of the worst half of the
+payoffs of three candidates, and the quantiles there. "similar": two candidates one of which has 1% better actions,
+20,000 rows, with the bound on the distance of their weights. "decided": the share of differences whose sign was told.
+Finished kinds are kept in a file (`--save`): the command goes on from there.
 """
 
 from __future__ import annotations

@@ -13,33 +13,22 @@ from randomist.logs.totals import CROSS, CUT, CUT_GAIN, GAIN, LARGEST, SHIFT, SQ
 _HUGE = 600.0  # logarithms of estimates are cut here: e^600 is as good as infinity, and can be computed with
 
 
-@compiled(nogil=True)
 def log_mixture(log_likelihood: Array, log_share: Array) -> Array:
     """log Φ = log Σ_l (n_l / n) p_l of every row.  (n, C), (C,) -> (n,)"""
-    acted = np.flatnonzero(log_share > -math.inf)
-    result = np.empty(len(log_likelihood))
-    for i in range(len(log_likelihood)):
-        high, highest = -math.inf, acted[0]
-        for c in acted:
-            if log_share[c] + log_likelihood[i, c] > high:
-                high, highest = log_share[c] + log_likelihood[i, c], c
-        total = 1.0
-        for c in acted:
-            if c != highest:
-                total += math.exp(log_share[c] + log_likelihood[i, c] - high)
-        result[i] = high + math.log(total) if high > -math.inf else -math.inf  # the latter is refused elsewhere
-    return result
+    terms = [log_share[c] + log_likelihood[:, c] for c in np.flatnonzero(log_share > -math.inf)]
+    high = terms[0]
+    for term in terms[1:]:
+        high = np.maximum(high, term)
+    total = np.zeros(len(high))
+    with np.errstate(invalid="ignore"):  # where all are -inf, which is refused elsewhere
+        for term in terms:
+            total += np.exp(term - high)
+    return np.asarray(np.where(high > -math.inf, high + np.log(total), -math.inf))
 
 
-@compiled(nogil=True)
 def weights(log_likelihood: Array, log_density: Array) -> Array:
     """ω = p/Φ, as large as float64 allows.  (n, K), (n,) -> (K, n)"""
-    n, K = log_likelihood.shape
-    weight = np.empty((K, n))
-    for k in range(K):
-        for i in range(n):
-            weight[k, i] = math.exp(min(log_likelihood[i, k] - log_density[i], 700.0))
-    return weight
+    return np.asarray(np.exp(np.minimum(log_likelihood.T - log_density, 700.0)))
 
 
 class Moments:
