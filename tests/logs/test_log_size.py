@@ -230,6 +230,8 @@ def test_ray_gives_the_same_bits_when_a_worker_is_killed(tmp_path, monkeypatch):
     assert bits(log, engine="ray", jobs=2) == whole
     assert (tmp_path / "died").exists()
     assert bits(rd.Log(table(20_000)), engine="ray", jobs=2) == in_memory  # these workers are sent their rows
+    monkeypatch.undo()
+    same_bits_for_all_that_is_asked(tmp_path, "ray")
 
 
 def dies_once(mark):
@@ -254,3 +256,15 @@ def test_dask_gives_the_same_bits_when_a_worker_is_killed(tmp_path, monkeypatch)
     monkeypatch.setattr(evidence, "summed", dies_once(tmp_path / "died"))
     assert bits(log, engine="dask", jobs=2) == whole
     assert (tmp_path / "died").exists()
+    monkeypatch.undo()
+    same_bits_for_all_that_is_asked(tmp_path, "dask")
+
+
+def same_bits_for_all_that_is_asked(folder, engine):
+    columns = table()
+    columns["user"] = np.random.default_rng(2).integers(0, ROWS // 3, ROWS)
+    columns |= {name: np.maximum(values, -3.0) for name, values in columns.items() if name.startswith("log_")}
+    pl.DataFrame(columns).write_parquet(folder / "asked.parquet")
+    log = rd.Log(folder / "asked.parquet")
+    for settings in ASKED.values():
+        assert bits(log, engine=engine, jobs=2, **settings) == bits(log, jobs=1, **settings)

@@ -65,7 +65,7 @@ def add_rows(
         )
         _add_tile(
             payoffs[part], log_weight, weight, ratio, loggers[part], unusual[part], expected[part], balanced,
-            first + tile * TILE, rows, _own(plan.thresholds), plan.factor, *laid, tables[tile], neighbours[tile],
+            first + tile * TILE, rows, writeable(plan.thresholds), plan.factor, *laid, tables[tile], neighbours[tile],
             edges[tile],
         )  # fmt: skip
     return tables, neighbours, edges
@@ -73,11 +73,11 @@ def add_rows(
 
 def _laid(plan: Plan) -> tuple[Array, float, Array, Array, Array, bool]:
     """The bets of a plan, as compiled functions take them."""
-    bets = _own(plan.variables), _own(plan.stakes), _own(plan.caps), plan.powers
-    return _own(plan.heavy), plan.heavy_cap, *bets
+    bets = writeable(plan.variables), writeable(plan.stakes), writeable(plan.caps), plan.powers
+    return writeable(plan.heavy), plan.heavy_cap, *bets
 
 
-def _own(array: Array) -> Array:
+def writeable(array: Array) -> Array:
     """What came from another process may be read-only, for which the kernel would be compiled once more."""
     return array if array.flags.writeable else array.copy()
 

@@ -19,7 +19,7 @@ from randomist._types import Array, Flags, Indices
 from randomist.importance.growth import grow
 from randomist.importance.intervals import difference_baselines
 from randomist.logs.engine import Engine
-from randomist.logs.kernel import TILE, add_powers
+from randomist.logs.kernel import TILE, add_powers, writeable
 from randomist.logs.pieces import Piece, Weighing
 from randomist.logs.tally import STEPS, bettor
 from randomist.logs.totals import Sums
@@ -104,8 +104,8 @@ def paired(part: Piece | Units, weighing: Weighing, factor: float, plan: Pairing
     count = units.gain.shape[1]
     tables = np.zeros((-(-count // TILE), P, F * (S + 3)))
     _add_pairs(
-        units.gain, units.loss, units.weight, units.unusual, plan.pairs.copy(), plan.variables.copy(),
-        plan.stakes.copy(), plan.caps.copy(), plan.powers, tables,
+        units.gain, units.loss, units.weight, units.unusual, plan.pairs.copy(), writeable(plan.variables),
+        writeable(plan.stakes), writeable(plan.caps), plan.powers, tables,
     )  # fmt: skip
     return count, tables
 

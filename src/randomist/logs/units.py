@@ -22,7 +22,7 @@ from randomist._compiled import compiled
 from randomist._types import Array, Flags, Indices
 from randomist.errors import LogError
 from randomist.logs.engine import Engine
-from randomist.logs.kernel import TILE, add_units
+from randomist.logs.kernel import TILE, add_units, writeable
 from randomist.logs.log import Log
 from randomist.logs.pieces import Piece, Weighing, ends
 from randomist.logs.rows import LogArrays
@@ -58,7 +58,9 @@ def of_rows(batch: LogArrays, factor: float = 1.0) -> Units:
 
 def units_of(part: Piece | Units, weighing: Weighing, factor: float) -> Units:
     """A piece's rows as units; clusters are."""
-    return part if isinstance(part, Units) else of_rows(weighing.read(part), factor)
+    if isinstance(part, Units):
+        return Units(writeable(part.gain), writeable(part.loss), writeable(part.weight), part.unusual.copy())
+    return of_rows(weighing.read(part), factor)
 
 
 class Clusters:
@@ -114,4 +116,4 @@ def _add_at(place: Indices, values: Array, total: Array) -> None:
 
 def bet_on(units: Units, plan: Plan) -> Array:
     """The work: tables of all tiles of some clusters."""
-    return add_units(units.gain, units.loss, units.weight, plan)
+    return add_units(writeable(units.gain), writeable(units.loss), writeable(units.weight), plan)
