@@ -222,7 +222,7 @@ def test_unknown_engines_and_jobs_are_refused():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_ray_gives_the_same_bits_when_a_worker_is_killed(tmp_path, monkeypatch):
-    pytest.importorskip("ray")
+    ray = pytest.importorskip("ray")
     pl.DataFrame(table(40 * kernel.TILE, loggers=1)).write_parquet(tmp_path / "log.parquet")
     log = rd.Log(tmp_path / "log.parquet")
     whole, in_memory = bits(log, jobs=2), bits(rd.Log(table(20_000)))
@@ -231,7 +231,11 @@ def test_ray_gives_the_same_bits_when_a_worker_is_killed(tmp_path, monkeypatch):
     assert (tmp_path / "died").exists()
     assert bits(rd.Log(table(20_000)), engine="ray", jobs=2) == in_memory  # these workers are sent their rows
     monkeypatch.undo()
-    same_bits_for_all_that_is_asked(tmp_path, "ray")
+    ray.init(num_cpus=2, log_to_driver=False)  # once for all that follows
+    try:
+        same_bits_for_all_that_is_asked(tmp_path, "ray")
+    finally:
+        ray.shutdown()
 
 
 def dies_once(mark):
@@ -249,7 +253,7 @@ def dies_once(mark):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_dask_gives_the_same_bits_when_a_worker_is_killed(tmp_path, monkeypatch):
-    pytest.importorskip("distributed")
+    distributed = pytest.importorskip("distributed")
     pl.DataFrame(table(40 * kernel.TILE, loggers=1)).write_parquet(tmp_path / "log.parquet")
     log = rd.Log(tmp_path / "log.parquet")
     whole = bits(log, jobs=2)
@@ -257,7 +261,8 @@ def test_dask_gives_the_same_bits_when_a_worker_is_killed(tmp_path, monkeypatch)
     assert bits(log, engine="dask", jobs=2) == whole
     assert (tmp_path / "died").exists()
     monkeypatch.undo()
-    same_bits_for_all_that_is_asked(tmp_path, "dask")
+    with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None):  # once for all that follows
+        same_bits_for_all_that_is_asked(tmp_path, "dask")
 
 
 def same_bits_for_all_that_is_asked(folder, engine):

@@ -179,8 +179,7 @@ class RunningEvaluation:
         """Low and high of every candidate, now, in the units of the payoffs.  (K,), (K,)"""
         bets = RunningBets(self.rows, (1.0 - self.level) / (2 * len(self.candidates)))
         gain, loss = self._plan.earned(self._sums())[1]  # (K, 1, S) each
-        low = np.array([bets.lower_bound(growth, 0.0, 1.0) for growth in gain])
-        high = 1.0 - np.array([bets.lower_bound(growth, 0.0, 1.0) for growth in loss])
+        low, high = bets.lower_bounds(gain[:, 0]), 1.0 - bets.lower_bounds(loss[:, 0])
         low, high = np.where(low > high, 0.0, low), np.where(low > high, 1.0, high)  # nothing is known
         start, span = self.payoff_range[0], self.payoff_range[1] - self.payoff_range[0]
         return start + span * low, start + span * high
