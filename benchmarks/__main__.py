@@ -12,7 +12,7 @@ BENCHMARKS = (
     *("rivals", "realist", "further", "lock_in"),
     "optuna_sampler",
     *("logged_data", "log_intervals", "categorical", "per_decision"),
-    *("logs.protocol", "logs.troubled", "logs.models", "logs.fitted"),
+    *("logs.protocol", "logs.troubled", "logs.promises", "logs.models", "logs.fitted"),
 )
 
 

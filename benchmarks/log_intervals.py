@@ -1,8 +1,9 @@
 """Do the intervals of `rd.Log` cover, and how wide are they?
 
-    python -m benchmarks.log_intervals                  # 1,000 logs of 10,000 rows of each kind; about 15 CPU minutes
+    python -m benchmarks.log_intervals                  # 1,000 logs of 10,000 rows of each kind
     python -m benchmarks.log_intervals --logs 100
-    python -m benchmarks.log_intervals --save out/log-intervals.json     # keeps finished kinds, and goes on from there
+
+Finished kinds are kept in a file (`--save`): the command goes on from there.
 
 Every kind of log has a truth that is computed without sampling. "covered" is the share of logs in which all candidates'
 95% intervals hold the truth; "naive" the same for mean ± normal quantile, "self-n." for the asymptotic interval of the
@@ -16,8 +17,8 @@ weights, divided by that without any; "warned" how often there was a warning tha
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ from pathlib import Path
 import numpy as np
 
 import randomist as rd
+from benchmarks import cells
 from randomist._types import Array
 from randomist.logs import Evaluation
 from randomist.logs.tally import Ends
@@ -227,7 +229,7 @@ def widths(log: rd.Log, bounds: Array) -> Array:
     same_mean, side = log.weights == "own" or len(log.loggers) == 1, (1 - LEVEL) / (2 * len(bounds))
     ends = [Ends(len(log), side, bound, same_mean) for bound in bounds.tolist()]
     for batch in log.batches():
-        units = of_rows(batch)[0]
+        units = of_rows(batch)
         for k, end in enumerate(ends):
             end.add(units.gain[k], units.loss[k], units.weight[k])
     return np.array([end.high() - end.low() for end in ends])
@@ -248,32 +250,32 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--only", metavar="KIND", help="one kind of log")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="where finished kinds are kept")
+    parser.add_argument("--save", type=Path, default=Path("out/log-intervals.jsonl"), help="where finished kinds are")
     options = parser.parse_args(sys.argv[1:] if __name__ == "__main__" else [])
-    asked = f"{options.logs} logs of {options.rows:,} rows of each kind"
-    done = json.loads(options.save.read_text()).get(asked, {}) if options.save and options.save.exists() else {}
-    print(asked)
-    titles = ("covered", "naive", "self-n.", "best kept", "one best", "warned", "width", "naive width", "bound")
-    print(f"{'kind':27}", *(f"{title:>{max(len(title), 6)}}" for title in titles))
-    for kind in kinds():
-        if options.only not in (None, kind.name):
-            continue
-        if kind.name not in done:
-            done[kind.name] = row(kind, options.logs, options.rows)
-            if options.save:
-                options.save.parent.mkdir(parents=True, exist_ok=True)
-                options.save.write_text(json.dumps({asked: done}))
-        cells = (f"{value:{max(len(title), 6)}.3f}" for title, value in zip(titles, done[kind.name], strict=True))
-        print(f"{kind.name:27}", *cells, flush=True)
+    print(f"{options.logs} logs of {options.rows:,} rows of each kind")
+    print(f"{'kind':27}", *(f"{title:>{max(len(title), 6)}}" for title in TITLES))
+    found = {kind.name: kind for kind in kinds() if options.only in (None, kind.name)}
+    seconds = 0.0
+    for name, kind in found.items():
+        cell = (name, options.logs, options.rows)
+        done = cells.run([cell], lambda cell, kind=kind: row(kind, *cell[1:]), options.save)[cell]
+        print(f"{name:27}", *(f"{done[title]:{max(len(title), 6)}.3f}" for title in TITLES), flush=True)
+        seconds += done["seconds"]
+    print(f"{seconds / 60:.0f} CPU minutes")
 
 
-def row(kind: Kind, logs: int, rows: int) -> list[float]:
+TITLES = ("covered", "naive", "self-n.", "best kept", "one best", "warned", "width", "naive width", "bound")
+
+
+def row(kind: Kind, logs: int, rows: int) -> cells.Row:
     """One row of the table."""
+    begin = time.process_time()
     tally = simulate(kind, logs, rows, seed=0)
     counts = (tally.covered, tally.naive, tally.ratio, tally.kept, tally.single, tally.warned)
     values = [count / tally.logs for count in counts]
     values += [float(np.median(part)) if part else np.nan for part in (tally.ratios, tally.naive_ratios)]
-    return [*values, bound_ratio(kind, max(logs // 20, 5), rows, seed=1)]
+    values.append(bound_ratio(kind, max(logs // 20, 5), rows, seed=1))
+    return dict(zip(TITLES, map(float, values), strict=True)) | {"seconds": time.process_time() - begin}
 
 
 if __name__ == "__main__":

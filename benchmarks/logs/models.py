@@ -88,7 +88,7 @@ def constant_width(log: rd.Log, level: float) -> float:
     """With constant stakes and the bound of the first rows."""
     ends = Ends(len(log), (1 - level) / 2, log.early_bounds["new"], same_mean=False)
     for batch in log.batches():
-        units = of_rows(batch)[0]
+        units = of_rows(batch)
         ends.add(units.gain[0], units.loss[0], units.control(0))
     return ends.high() - ends.low()
 

@@ -30,10 +30,10 @@ _lock = threading.Lock()  # numba's setting is for the whole process
 @overload
 def compiled(function: F, /) -> F: ...
 @overload
-def compiled(*, fastmath: bool = False, nogil: bool = False) -> Callable[[F], F]: ...
+def compiled(*, fastmath: bool | set[str] = False, nogil: bool = False) -> Callable[[F], F]: ...
 def compiled(function: Any = None, /, **options: Any) -> Any:
-    """`numba.njit` with a cache: `@compiled`, or `@compiled(fastmath=True)` where no inf and no NaN can reach it;
-    `nogil=True` where threads are to run it side by side."""
+    """`numba.njit` with a cache: `@compiled`, or `@compiled(fastmath=True)` where no inf and no NaN can reach it, or
+    with some of LLVM's flags; `nogil=True` where threads are to run it side by side."""
     if function is None:
         return partial(_compile, options)
     return _compile({}, function)

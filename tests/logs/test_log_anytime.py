@@ -14,8 +14,10 @@ from scipy import stats
 import randomist as rd
 from randomist import errors
 from randomist.cli import main
-from randomist.importance.intervals import Running
+from randomist.importance.intervals import RunningBets
 from randomist.logs import RunningEvaluation
+from randomist.logs.anytime import ends_tile, tile_ends
+from randomist.logs.kernel import TILE
 
 LOGGER, CHANCE = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.5])
 POLICIES = {"now": LOGGER, "new": np.array([0.2, 0.3, 0.5])}
@@ -32,10 +34,11 @@ def table(rows, seed=0):
 def test_the_bound_is_where_the_definition_reaches_the_level():
     rng = np.random.default_rng(1)
     x = rng.exponential(0.4, 700)
-    bets = Running()
+    bets = RunningBets(700, 0.02)
+    growth = bets.growth()
     for part in np.split(x, [1, 30, 333]):
-        bets.add(part)
-    bound = bets.lower_bound(0.02)
+        growth.add([part])
+    bound = bets.lower_bound(growth.total(), 0.0, 1.0)
     exponents = np.arange(-14, 5)
     prior = 1 / (16 + (exponents + 5.0) ** 2)
     wealth = [np.exp(np.log1p(stake * x).sum() - 700 * math.log1p(stake * bound)) for stake in 2.0**exponents]
@@ -78,6 +81,37 @@ def test_an_evaluation_at_any_time():
         log.evaluate(anytime=True, compare="pairs")
 
 
+def test_a_running_evaluation_is_its_definition_at_every_noted_row():
+    """Gains and losses of all rows so far, weighted by the policy that acted; more rows than a tile has."""
+    columns = table(3 * TILE, seed=5)
+    running = RunningEvaluation(("now", "new"), level=0.9)
+    running.add(rd.Log(columns))
+    sequence = running.sequence()
+    assert len(sequence.rows) == len(set(sequence.rows.tolist())) > 30
+    weight = np.exp(columns["log_likelihood:new"] - columns["log_propensity"])
+    y = columns["payoff"]
+    for at in (0, 5, -5, -1):
+        rows = sequence.rows[at]
+        for values, found in ((weight * y, sequence.low[at, 1]), (weight * (1 - y), 1 - sequence.high[at, 1])):
+            bets = RunningBets(rows, 0.1 / 4)
+            growth = np.log1p(bets.stakes.T * values[:rows]).sum(axis=1)[None, :]
+            assert found == pytest.approx(bets.lower_bound(growth, 0.0, 1.0), abs=1e-11)
+    assert running.estimate()[1] == pytest.approx((weight * y).sum() / weight.sum(), rel=1e-12)
+
+
+def test_tiles_end_where_they_do_wherever_a_log_begins():
+    """Ends of pieces that are whole tiles are the same; the others lie between them."""
+    whole = set(tile_ends(0, 10**6, 8 * TILE))
+    for cut in (1, 64, 100, 12_345, 500_000):
+        first, second = list(tile_ends(0, cut, TILE)), [cut + end for end in tile_ends(cut, 10**6 - cut, TILE)]
+        assert first[-1] == cut
+        assert second[-1] == 10**6
+        kept = {end for end in [*first, *second] if ends_tile(end)}
+        assert whole - {10**6} <= kept
+        assert [end for end in [*first, *second] if not ends_tile(end)] in ([10**6], [cut, 10**6])
+        assert max(np.diff([0, *first, *second])) <= TILE
+
+
 @pytest.mark.parametrize("cut", [1, 63, 64, 1000, 1031])
 def test_saved_sums_and_new_rows_are_all_rows_at_once(tmp_path, cut):
     columns = table(2000, seed=3)
@@ -90,6 +124,19 @@ def test_saved_sums_and_new_rows_are_all_rows_at_once(tmp_path, cut):
     running = RunningEvaluation.load(tmp_path / "sums.npz")
     assert running.sources == ["monday"]
     running.add(rd.Log(second))
+    for field in ("rows", "low", "high"):
+        np.testing.assert_array_equal(getattr(running.sequence(), field), getattr(whole.sequence(), field))
+    np.testing.assert_array_equal(running.estimate(), whole.estimate())
+
+
+@pytest.mark.parametrize("cuts", [(5000, 5001, 30_000), (TILE, 4 * TILE)])
+def test_several_logs_with_any_workers_are_one(cuts):
+    columns = table(6 * TILE + 7, seed=6)
+    whole, running = RunningEvaluation(("now", "new")), RunningEvaluation(("now", "new"))
+    whole.add(rd.Log(columns), jobs=1)
+    for i, (begin, end) in enumerate(zip((0, *cuts), (*cuts, None), strict=True)):
+        running.add(rd.Log({k: v[begin:end] for k, v in columns.items()}), jobs=1 + i % 3)
+    assert running.rows == whole.rows == 6 * TILE + 7
     for field in ("rows", "low", "high"):
         np.testing.assert_array_equal(getattr(running.sequence(), field), getattr(whole.sequence(), field))
     np.testing.assert_array_equal(running.estimate(), whole.estimate())

@@ -19,7 +19,7 @@ import randomist as rd
 from randomist import errors
 from randomist.importance.intervals import truncated_interval
 from randomist.logs import pairs as pairs_module
-from randomist.logs import sums, tally
+from randomist.logs import sums, tally, totals
 
 NAMES = ("old", "new", "wild", "far")
 
@@ -192,13 +192,15 @@ def test_weights_beyond_float64_and_none_at_all():
 
 
 def test_sums_are_compensated():
-    """A plain sum of a million thirds with one 10⁹ in front loses eight digits."""
-    moments = sums.Moments(1e12)
-    log_weight = np.log(np.concatenate([[1e9], np.full(10**6, 1 / 3)]))
-    moments.add(log_weight, np.ones(10**6 + 1))
-    exact = math.fsum(np.exp(log_weight))
-    assert moments.truncated(1) == pytest.approx(exact, rel=2e-15)
-    assert moments.importance(1) == pytest.approx(exact, rel=1e-13)
+    """A plain sum of 10⁵ thirds with one 10⁹ in front loses digits that merged tables keep."""
+    tables = np.full((10**5 + 1, 1, totals.TIME), 1 / 3)
+    tables[0] = 1e9
+    total = totals.Sums(1, totals.TIME, totals.TIME, 0)
+    total.merge(tables)
+    exact, plain = math.fsum(tables[:, 0, 0]), tables[:, 0, 0].cumsum()[-1]
+    assert total.total()[0] == pytest.approx(np.full(totals.TIME, exact), rel=2e-16)
+    assert plain != pytest.approx(exact, rel=1e-14)
+    assert sums.Moments(total.total()[0]).truncated(1) == pytest.approx(exact, rel=2e-16)
 
 
 def test_the_lemma_solves_its_own_inequality():

@@ -14,9 +14,10 @@ import pytest
 import randomist as rd
 from randomist import errors
 from randomist.importance import growth
+from randomist.importance.intervals import difference_baselines
 from randomist.logs import evidence, kernel, pieces
 from randomist.logs.engine import Threads
-from randomist.logs.tally import Ends
+from randomist.logs.tally import Ends, bettor
 from randomist.logs.units import of_rows
 
 ROWS = 3 * kernel.TILE + 1234
@@ -33,16 +34,30 @@ def table(rows=ROWS, seed=0, loggers=3):
 
 
 def bits(log, **settings):
-    return json.dumps(log.evaluate(**settings).to_dict())
+    found = log.evaluate(**settings)
+    return json.dumps(found.to_dict()), found.at_least.tolist(), found.low.tolist(), found.high.tolist()
+
+
+ASKED = {
+    "intervals": {},
+    "pairs": {"compare": "pairs"},
+    "pairs, bounds known": {"compare": "pairs", "weight_bounds": 60.0, "distance_bounds": 60.0},
+    "clusters": {"cluster": "user", "compare": "pairs"},
+    "anytime": {"anytime": True},
+}
 
 
 @pytest.mark.parametrize("loggers", [1, 3])
-def test_any_number_of_workers_and_any_chunks_give_the_same_bits(loggers, tmp_path):
-    columns = table(loggers=loggers)
+@pytest.mark.parametrize("asked", ASKED)
+def test_any_number_of_workers_and_any_chunks_give_the_same_bits(loggers, asked, tmp_path):
+    columns, settings = table(loggers=loggers), ASKED[asked]
+    columns["user"] = np.random.default_rng(2).integers(0, ROWS // 3, ROWS)
+    if "bounds" in asked:
+        columns |= {name: np.maximum(values, -3.0) for name, values in columns.items() if name.startswith("log_")}
     pl.DataFrame(columns).write_parquet(tmp_path / "log.parquet", row_group_size=3000)
-    whole = bits(rd.Log(columns), jobs=1)
-    assert bits(rd.Log(columns, jobs=1, chunk_rows=777), jobs=3) == whole
-    assert bits(rd.Log(tmp_path / "log.parquet", chunk_rows=5000), jobs=2) == whole
+    whole = bits(rd.Log(columns), jobs=1, **settings)
+    assert bits(rd.Log(columns, jobs=1, chunk_rows=777), jobs=3, **settings) == whole
+    assert bits(rd.Log(tmp_path / "log.parquet", chunk_rows=5000), jobs=2, **settings) == whole
 
 
 def test_rows_that_are_left_out_do_not_move_the_tiles(tmp_path):
@@ -73,8 +88,50 @@ def test_intervals_are_those_of_bets_that_are_laid_row_by_row(loggers, bound):
         known = bound or (len(log) / log.loggers[name] if name in share and name in log.loggers else np.inf)
         ends = Ends(len(log), 0.05 / (2 * len(log.candidates)), known, same_mean=loggers == 1)
         for batch in log.batches():
-            units = of_rows(batch)[0]
+            units = of_rows(batch)
             ends.add(units.gain[k], units.loss[k], units.control(k))
+        assert found.low[k] == pytest.approx(ends.low(), rel=1e-9)
+        assert found.high[k] == pytest.approx(ends.high(), rel=1e-9)
+
+
+@pytest.mark.parametrize("loggers", [1, 3])
+def test_comparisons_are_those_of_bets_that_are_laid_row_by_row(loggers):
+    """An independent path: (ω_a - ω_b)(y - c) and ω_a y + ω_b (1 - y) in NumPy, with two candidates and bounds."""
+    columns = {
+        name: np.maximum(v, -3.0) if name.startswith("log_") else v for name, v in table(9000, 4, loggers).items()
+    }
+    log = rd.Log(columns, candidates=["p0", "p4"])
+    found = log.evaluate(compare="pairs", weight_bounds=50.0, distance_bounds=45.0)
+    bounds = [min(50.0, len(log) / log.loggers["p0"]), 50.0]
+    arrays = log.arrays()
+    weight = np.exp(arrays.log_likelihoods.T - arrays.log_density)
+    for a, b in ((0, 1), (1, 0)):
+        kinds, offsets, floors = difference_baselines(bounds[a], bounds[b], 45.0, 4 if loggers == 1 else 2)
+        spans = [np.inf if c is None else max(c, 1 - c) * 45.0 for c in kinds]
+        bets = bettor(9000, 0.05 / 4, offsets, floors, loggers == 1, spans)
+        plain = weight[a] * arrays.payoffs + weight[b] * (1 - arrays.payoffs)
+        bets.add([plain if c is None else (weight[a] - weight[b]) * (arrays.payoffs - c) for c in kinds])
+        low = max(bets.lower_bound(-1.0, 1.0), found.low[a] - found.high[b])
+        assert found.at_least[a, b] == pytest.approx(low, rel=1e-9)
+        assert low > found.low[a] - found.high[b] + 1e-6  # what is tested is what is reported
+
+
+def test_clusters_are_bet_on_as_their_sums():
+    """An independent path: sums by NumPy, bets laid unit by unit."""
+    columns = table(9000, 5)
+    user = np.random.default_rng(6).integers(0, 3000, 9000)
+    log = rd.Log(columns | {"user": user})
+    found = log.evaluate(cluster="user")
+    units, count = of_rows(log.arrays()), len(np.unique(user))
+    codes = np.unique(user, return_inverse=True)[1]
+    assert found.clusters == count
+    for k, bound in enumerate(found.weight_bound):
+        size = np.bincount(codes).max() * count / 9000
+        ends = Ends(count, 0.05 / 10, bound * size, same_mean=False)
+        gain, loss, weight = (
+            np.bincount(codes, values[k]) * count / 9000 for values in (units.gain, units.loss, units.weight)
+        )
+        ends.add(gain, loss, weight)
         assert found.low[k] == pytest.approx(ends.low(), rel=1e-9)
         assert found.high[k] == pytest.approx(ends.high(), rel=1e-9)
 
@@ -118,9 +175,12 @@ def test_pieces_have_the_same_tiles_whatever_their_length():
             found += range(piece.start, piece.start + piece.rows, kernel.TILE)
         return found
 
-    assert starts(pieces.ends(5, True)) == starts(pieces.ends(5, True, pieces.REMOTE)) == starts(pieces.ends(900, True))
-    assert starts(pieces.ends(5, False)) == list(range(0, 200_000, kernel.TILE))
-    remote = list(pieces.elsewhere(frame.lazy(), 200_000, pieces.ends(5, True, pieces.REMOTE)))
+    span = pieces.longest(5)
+    assert pieces.longest(900) < span
+    assert starts(pieces.ends(span, True)) == starts(pieces.ends(pieces.REMOTE * span, True))
+    assert starts(pieces.ends(span, True)) == starts(pieces.ends(pieces.longest(900), True))
+    assert starts(pieces.ends(span, False)) == list(range(0, 200_000, kernel.TILE))
+    remote = list(pieces.elsewhere(frame.lazy(), 200_000, pieces.ends(pieces.REMOTE * span, True)))
     assert pl.concat([piece.frame() for piece in remote]).equals(frame)
 
 
@@ -162,7 +222,7 @@ def test_unknown_engines_and_jobs_are_refused():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_ray_gives_the_same_bits_when_a_worker_is_killed(tmp_path, monkeypatch):
-    pytest.importorskip("ray")
+    ray = pytest.importorskip("ray")
     pl.DataFrame(table(40 * kernel.TILE, loggers=1)).write_parquet(tmp_path / "log.parquet")
     log = rd.Log(tmp_path / "log.parquet")
     whole, in_memory = bits(log, jobs=2), bits(rd.Log(table(20_000)))
@@ -170,6 +230,12 @@ def test_ray_gives_the_same_bits_when_a_worker_is_killed(tmp_path, monkeypatch):
     assert bits(log, engine="ray", jobs=2) == whole
     assert (tmp_path / "died").exists()
     assert bits(rd.Log(table(20_000)), engine="ray", jobs=2) == in_memory  # these workers are sent their rows
+    monkeypatch.undo()
+    ray.init(num_cpus=2, log_to_driver=False)  # once for all that follows
+    try:
+        same_bits_for_all_that_is_asked(tmp_path, "ray")
+    finally:
+        ray.shutdown()
 
 
 def dies_once(mark):
@@ -187,10 +253,23 @@ def dies_once(mark):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_dask_gives_the_same_bits_when_a_worker_is_killed(tmp_path, monkeypatch):
-    pytest.importorskip("distributed")
+    distributed = pytest.importorskip("distributed")
     pl.DataFrame(table(40 * kernel.TILE, loggers=1)).write_parquet(tmp_path / "log.parquet")
     log = rd.Log(tmp_path / "log.parquet")
     whole = bits(log, jobs=2)
     monkeypatch.setattr(evidence, "summed", dies_once(tmp_path / "died"))
     assert bits(log, engine="dask", jobs=2) == whole
     assert (tmp_path / "died").exists()
+    monkeypatch.undo()
+    with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None):  # once for all that follows
+        same_bits_for_all_that_is_asked(tmp_path, "dask")
+
+
+def same_bits_for_all_that_is_asked(folder, engine):
+    columns = table()
+    columns["user"] = np.random.default_rng(2).integers(0, ROWS // 3, ROWS)
+    columns |= {name: np.maximum(values, -3.0) for name, values in columns.items() if name.startswith("log_")}
+    pl.DataFrame(columns).write_parquet(folder / "asked.parquet")
+    log = rd.Log(folder / "asked.parquet")
+    for settings in ASKED.values():
+        assert bits(log, engine=engine, jobs=2, **settings) == bits(log, jobs=1, **settings)

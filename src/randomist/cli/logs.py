@@ -189,7 +189,16 @@ def evaluate(
         from randomist.cli.watching import watch_folder
 
         shown = {key: value for key, value in table.items() if value}
-        watch_folder(log, lambda path: _log(path, dict(shown), policy, actions, settings), level, state, every, figure)
+        watch_folder(
+            log,
+            lambda path: _log(path, dict(shown), policy, actions, settings),
+            level,
+            state,
+            every,
+            figure,
+            engine,
+            jobs,
+        )
         return
     if study is not None:
         data = _log_of_study(study, storage, settings)

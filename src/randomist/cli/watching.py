@@ -23,6 +23,8 @@ def watch_folder(
     state: Path | None,
     every: float,
     figure: Path | None,
+    engine: str = "threads",
+    jobs: int | None = None,
 ) -> None:
     """Add every file once, in the order of names, and save the sums after each; look again until it is ended."""
     from randomist.logs import RunningEvaluation
@@ -39,7 +41,7 @@ def watch_folder(
             log = read(path)
             if running is None:
                 running = RunningEvaluation(log.candidates, log.payoff_range, level)
-            running.add(log, path.name)
+            running.add(log, path.name, engine=engine, jobs=jobs)
             running.save(kept)
             _say(running, path.name)
         if figure is not None and running is not None and set(running.sources) != done:

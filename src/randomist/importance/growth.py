@@ -27,15 +27,6 @@ class Growth:
             _add(values, self._stakes[f], cap, self._products[f], self._growth[f], self._position)
         self._position = (self._position + len(variables[0])) % BLOCK
 
-    def state(self) -> tuple[Array, Array]:
-        """Finished blocks, and the one that is not.  (F, S), (F, S)"""
-        return self._growth.copy(), self._products.copy()
-
-    def resume(self, rows: int, growth: Array, products: Array) -> None:
-        """Go on after so many rows, from the `state` that they left."""
-        self._growth, self._products = growth.copy(), products.copy()
-        self._position = rows % BLOCK
-
     def take(self, growth: Array) -> None:
         """What rows have earned that were added up elsewhere, from a block's beginning to a block's end.  (F, S)"""
         self._growth = self._growth + growth
@@ -65,19 +56,21 @@ def _add(values: Array, stakes: Array, cap: float, products: Array, growth: Arra
 
 @compiled(nogil=True)
 def grow(values: Array, rows: int, stakes: Array, cap: float, products: Array, growth: Array) -> None:
-    """growth[j] += Σ_i log(1 + λ_j min(x_i, cap)) over the first rows, four at a time; `products` is room to work in.
+    """growth[j] += Σ_i log(1 + λ_j min(x_i, cap)) over the first rows, eight at a time; `products` is room to work in.
 
     A logarithm is taken where the next 32 factors might leave float64, and at the end: what comes out depends on the
     values alone.
     """
     for j in range(len(stakes)):
         products[j] = 1.0
-    for i in range(0, rows - 3, 4):
+    for i in range(0, rows - 7, 8):
         a, b, c, d = min(values[i], cap), min(values[i + 1], cap), min(values[i + 2], cap), min(values[i + 3], cap)
+        e, f, g, h = min(values[i + 4], cap), min(values[i + 5], cap), min(values[i + 6], cap), min(values[i + 7], cap)
         for j in range(len(stakes)):
             s = stakes[j]
-            products[j] *= ((1.0 + s * a) * (1.0 + s * b)) * ((1.0 + s * c) * (1.0 + s * d))
-        if i % BLOCK == BLOCK - 4:
+            first = ((1.0 + s * a) * (1.0 + s * b)) * ((1.0 + s * c) * (1.0 + s * d))
+            products[j] *= first * (((1.0 + s * e) * (1.0 + s * f)) * ((1.0 + s * g) * (1.0 + s * h)))
+        if i % BLOCK == BLOCK - 8:
             least, most = 1.0, 1.0
             for j in range(len(stakes)):
                 least, most = min(least, products[j]), max(most, products[j])
@@ -85,7 +78,7 @@ def grow(values: Array, rows: int, stakes: Array, cap: float, products: Array, g
                 for j in range(len(stakes)):
                     growth[j] += math.log(products[j])
                     products[j] = 1.0
-    for i in range(rows - rows % 4, rows):
+    for i in range(rows - rows % 8, rows):
         a = min(values[i], cap)
         for j in range(len(stakes)):
             products[j] *= 1.0 + stakes[j] * a

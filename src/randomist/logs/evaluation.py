@@ -118,7 +118,8 @@ def evaluate(
                 "anytime=True does not take compare, baseline, cluster, by, weight_bounds or distance_bounds: its "
                 "stakes do not depend on anything but the rows so far"
             )
-        return evaluate_anytime(log, evaluate(log, level=level, threshold=threshold, engine=engine, jobs=jobs))
+        plain = evaluate(log, level=level, threshold=threshold, engine=engine, jobs=jobs)
+        return evaluate_anytime(log, plain, engine, jobs)
     if propensity_factor is None:
         propensity_factor = 1.0 if log.fitted is None else FACTOR
     _checks.number(propensity_factor, "propensity_factor", least=1.0)
@@ -148,43 +149,35 @@ def evaluate(
     sure = known.weight_bounds(log, weight_bounds)
     with closing(find_engine(engine, jobs)) as workers:
         evidence = Evidence(log, side, sure, thresholds, cluster, propensity_factor, workers)
-    bounds = evidence.bounds
-
-    moments = evidence.moments
-    known.check_weight_bounds(log, weight_bounds, moments)
-    cut = np.array([m.truncated(rows) for m in moments])  # (1/n) Σ min(M, ω) y
-    coverage = np.array([m.coverage(rows) for m in moments])  # (1/n) Σ min(M, ω)
-    truncated = find_estimator("paper").combine(cut, coverage)
-    mis = np.array([m.importance(rows) for m in moments])
-    low, high = evidence.intervals()
+        moments = evidence.moments
+        known.check_weight_bounds(log, weight_bounds, moments)
+        cut = np.array([m.truncated(rows) for m in moments])  # (1/n) Σ min(M, ω) y
+        coverage = np.array([m.coverage(rows) for m in moments])  # (1/n) Σ min(M, ω)
+        truncated = find_estimator("paper").combine(cut, coverage)
+        low, high, contradictions = _settled(names, *evidence.intervals())
+        lemma = None
+        if log_effective is not None:
+            lemma = truncated_interval(truncated, log_effective, rows, confidence, side)
+            if method == "lemma":
+                low, high = lemma
+        leader = int(np.lexsort((truncated, low))[-1])
+        apart = low[:, None] - high[None, :]  # J_a - J_b is at least as much  (K, K)
+        if shares:
+            pairs = list(ordered_pairs(len(names), leader, compare, home))
+            distances = known.distance_bounds(log, distance_bounds, evidence.early)
+            distances[:] = distances if propensity_factor == 1.0 else math.inf
+            apart = np.maximum(apart, evidence.leads(pairs, error / (2 * shares), distances))
+    np.fill_diagonal(apart, 0.0)
     found = evidence.warnings(coverage)
     if log.fitted is not None and log.fitted.off_by > propensity_factor:
         words = f"{log.fitted}: raise propensity_factor above {propensity_factor:g}, or take another propensity_model"
         found.append(Trouble("calibration", log.fitted.off_by, words))
-    empty = low > high  # has a probability of at most `error`, unless something is wrong: then nothing is known
-    for name in np.array(names)[empty]:
-        words = f"the bounds of {name} contradict each other: its interval is the whole range; check likelihoods"
-        found.append(Trouble("contradiction", 1.0, words))
-    low, high = np.where(empty, 0.0, low), np.where(empty, 1.0, high)
-    lemma = None
-    if log_effective is not None:
-        lemma = truncated_interval(truncated, log_effective, rows, confidence, side)
-        if method == "lemma":
-            low, high = lemma
+    mis = np.array([m.importance(rows) for m in moments])
     quantile = -NormalDist().inv_cdf(side)
     half = quantile * np.array([m.standard_error(rows) for m in moments])
     ratio = _self_normalised(moments)
     ratio_half = quantile * np.array([m.self_normalised_error() for m in moments])
-
     robust = evidence.robust.found(quantile, log.payoff_range)
-    leader = int(np.lexsort((truncated, low))[-1])
-    apart = low[:, None] - high[None, :]  # J_a - J_b is at least as much  (K, K)
-    if shares:
-        pairs = list(ordered_pairs(len(names), leader, compare, home))
-        distances = known.distance_bounds(log, distance_bounds, evidence.early)
-        distances[:] = distances if propensity_factor == 1.0 else math.inf
-        apart = np.maximum(apart, evidence.leads(pairs, error / (2 * shares), distances))
-    np.fill_diagonal(apart, 0.0)
 
     start, span = log.payoff_range[0], log.payoff_range[1] - log.payoff_range[0]
     return Evaluation(
@@ -212,7 +205,7 @@ def evaluate(
         effective_samples=np.array([m.effective_samples() for m in moments]),
         missing_mass=1.0 - coverage,
         largest_weight=np.exp(np.minimum([m.largest_log_weight for m in moments], 709.0)),
-        weight_bound=bounds,
+        weight_bound=evidence.bounds,
         threshold=thresholds,
         low=start + span * low,
         high=start + span * high,
@@ -226,10 +219,22 @@ def evaluate(
         leads=span * apart[leader],
         at_least=span * apart,
         contenders=tuple(name for k, name in enumerate(names) if not (apart[:, k] > 0.0).any()),
-        warnings=tuple(found),
+        warnings=(*found, *contradictions),
         propensity_factor=propensity_factor,
         fitted=None if log.fitted is None else str(log.fitted),
     )
+
+
+def _settled(names: tuple[str, ...], low: Array, high: Array) -> tuple[Array, Array, list[Trouble]]:
+    """Intervals; where bounds contradict each other, the whole range, and a warning.
+
+    That has a probability of at most the error, unless something is wrong: then nothing is known.
+    """
+    empty, found = low > high, []
+    for name in np.array(names)[empty]:
+        words = f"the bounds of {name} contradict each other: its interval is the whole range; check likelihoods"
+        found.append(Trouble("contradiction", 1.0, words))
+    return np.where(empty, 0.0, low), np.where(empty, 1.0, high), found
 
 
 def _self_normalised(moments: list[Moments]) -> Array:

@@ -1,13 +1,11 @@
 """All sums of an evaluation in one pass over some rows, compiled, without Python's lock.
 
-Rows are summed in tiles of fixed row numbers. What a tile leaves, a table of `width` numbers per candidate, does not
-depend on who summed it, and tables are merged in the order of rows: any number of workers gives the same bits.
+Rows are summed in tiles of fixed row numbers; what a tile leaves is a table of `logs.totals`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,113 +13,29 @@ from randomist._compiled import compiled
 from randomist._types import Array, Flags, Indices
 from randomist.importance.growth import grow
 from randomist.logs.source import CUTS
+from randomist.logs.totals import (
+    APART,
+    CROSS,
+    CUT,
+    CUT_GAIN,
+    GAIN,
+    HEAVY,
+    LARGEST,
+    MOST,
+    ROBUST,
+    SHIFT,
+    SLICES,
+    SQUARED,
+    SQUARED_GAIN,
+    TIME,
+    WEIGHT,
+    Plan,
+)  # fmt: skip
 
 TILE = 2**13  # rows that are summed at a time: what is needed of them stays in the processor's cache
-SLICES = 16  # of a log, in time
-
-# Entries of a candidate's table. Weights are relative to e^shift; Σω, Σω², Σωy, Σω²y², Σω²y, Σmin(M,ω), Σmin(M,ω)y.
-SHIFT, LARGEST, WEIGHT, SQUARED, GAIN, SQUARED_GAIN, CROSS, CUT, CUT_GAIN = range(9)
-APART = 9  # Σd, Σd² and the largest d², d = (ω - ω') y with ω' the weight by the policy that acted
-ROBUST = 12  # Σx, Σx² and Σf̄ of doubly robust estimates
-TIME = 15  # for each slice: rows, Σω', Σω'y, Σω'², Σω'²y, Σω'²y²
-HEAVY = TIME + 6 * SLICES  # what the bets on ω have earned, then those on the candidate's value
 _FAR = 300.0  # logarithms of weights beyond this are summed relative to another shift
 _MOST = 1e100  # so that squares are finite
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What is bet on, and how much: known before the rows are. Sides are gain and loss."""
-
-    thresholds: Array  # M  (K,)
-    factor: float  # by which propensities may be wrong
-    heavy: Array  # stakes on ω  (H,)
-    heavy_cap: float
-    variables: Array  # c of ω (y - c); -1 for what has a model's help, -2 and so on with its cuts; or NaN  (K, F)
-    stakes: Array  # NaN where a variable is not bet on  (2, K, F, S)
-    caps: Array  # (2, K, F)
-    powers: bool  # whether sums for later stakes are wanted
-
-    @property
-    def width(self) -> int:
-        """Entries of a candidate's table: after the others, for each side and variable, growth, ΣX, ΣX² and least X."""
-        _, _, F, S = self.stakes.shape
-        return int(HEAVY + len(self.heavy) + 2 * F * (S + 3))
-
-    def earned(self, table: Array) -> tuple[Array, Array, Array]:
-        """Growth of the bets on ω, growth of the others, and powers of their variables.
-
-        (K, H), (2, K, F, S), (2, K, F, 3)
-        """
-        _, K, F, S = self.stakes.shape
-        begin = HEAVY + len(self.heavy)
-        of_sides = table[:, begin:].reshape(K, 2, F, S + 3).transpose(1, 0, 2, 3)
-        return table[:, HEAVY:begin], of_sides[..., :S], of_sides[..., S:]
-
-
-class Total:
-    """Tables that were merged, in order."""
-
-    def __init__(self, candidates: int, width: int, policies: int) -> None:
-        self.table, self._rest = np.zeros((candidates, width)), np.zeros((candidates, width))
-        self.table[:, SHIFT] = self.table[:, LARGEST] = -math.inf
-        self.neighbours = np.zeros((policies + 1, 5))  # pairs, Σy, Σy', Σyy', Σy² by logger
-        self._last = np.array([-2.0, 0.0])  # logger and payoff of the row before
-
-    @property
-    def rows(self) -> int:
-        """How many rows were summed."""
-        return int(self.table[0, TIME : TIME + 6 * SLICES : 6].sum())
-
-    def merge(self, tables: Array, neighbours: Array, edges: Array, plan: Plan) -> None:
-        """The tables of the next tiles.  (T, K, width), (T, policies + 1, 5), (T, 4)"""
-        S = plan.stakes.shape[3]
-        sides = HEAVY + len(plan.heavy)
-        for tile in range(len(tables)):
-            _merge(self.table, self._rest, tables[tile].copy(), sides, S)
-            logger, payoff = edges[tile, 0], edges[tile, 1]
-            if logger == self._last[0]:
-                y = self._last[1]
-                self.neighbours[int(logger)] += (1.0, y, payoff, y * payoff, y * y)
-            self.neighbours += neighbours[tile]
-            self._last = edges[tile, 2:].copy()
-
-    def sums(self) -> Array:
-        """(K, width)"""
-        return np.asarray(self.table + self._rest)
-
-    def clear_bets(self) -> None:
-        """Forget what bets have earned: it was taken over, and the next rows are bet on otherwise."""
-        self.table[:, HEAVY:], self._rest[:, HEAVY:] = 0.0, 0.0
-
-
-@compiled
-def _merge(total: Array, rest: Array, part: Array, sides: int, stakes: int) -> None:
-    """Neumaier's compensated sums; the largest and the least of what is not summed."""
-    for k in range(len(total)):
-        shift = part[k, SHIFT]
-        if shift > -math.inf and shift != total[k, SHIFT]:
-            highest = max(total[k, SHIFT], shift)
-            for entry in range(WEIGHT, CUT):
-                power = 1.0 if entry in (WEIGHT, GAIN) else 2.0
-                if total[k, SHIFT] > -math.inf:
-                    old = math.exp(power * (total[k, SHIFT] - highest))
-                    total[k, entry] *= old
-                    rest[k, entry] *= old
-                part[k, entry] *= math.exp(power * (shift - highest))
-            total[k, SHIFT] = highest
-        total[k, LARGEST] = max(total[k, LARGEST], part[k, LARGEST])
-        total[k, APART + 2] = max(total[k, APART + 2], part[k, APART + 2])
-        for entry in range(WEIGHT, total.shape[1]):
-            if entry >= sides and (entry - sides) % (stakes + 3) == stakes + 2:
-                total[k, entry] = min(total[k, entry], part[k, entry])
-            elif entry != APART + 2:
-                value, before = part[k, entry], total[k, entry]
-                total[k, entry] = before + value
-                if abs(before) >= abs(value):
-                    rest[k, entry] += (before - total[k, entry]) + value
-                else:
-                    rest[k, entry] += (value - total[k, entry]) + before
+_REORDER = {"reassoc", "nnan", "nsz"}  # sums of four rows side by side: nothing is NaN there
 
 
 def add_rows(
@@ -141,26 +55,39 @@ def add_rows(
     """Tables of the tiles of consecutive rows, of which `first` is the number of the first, out of `rows`."""
     tiles, K = -(-len(payoffs) // TILE), likelihoods.shape[1]
     tables, neighbours = np.zeros((tiles, K, plan.width)), np.zeros((tiles, policies + 1, 5))
-    edges = np.empty((tiles, 4))
-    _add_rows(
-        payoffs, likelihoods, log_density, log_own, loggers, unusual, expected, balanced, first, rows,
-        _own(plan.thresholds), plan.factor, _own(plan.heavy), plan.heavy_cap, _own(plan.variables), _own(plan.stakes),
-        _own(plan.caps), plan.powers, tables, neighbours, edges,
-    )  # fmt: skip
+    edges, laid = np.empty((tiles, 4)), _laid(plan)
+    for tile in range(tiles):
+        part = slice(tile * TILE, (tile + 1) * TILE)
+        log_weight = likelihoods[part].T - log_density[part]  # (K, n)
+        weight = np.exp(np.minimum(log_weight, 700.0))  # by NumPy, which is several times as fast as one by one
+        ratio = (
+            np.exp(np.minimum(log_density[part] - log_own[part], 700.0)) if balanced else np.ones(len(log_own[part]))
+        )
+        _add_tile(
+            payoffs[part], log_weight, weight, ratio, loggers[part], unusual[part], expected[part], balanced,
+            first + tile * TILE, rows, writeable(plan.thresholds), plan.factor, *laid, tables[tile], neighbours[tile],
+            edges[tile],
+        )  # fmt: skip
     return tables, neighbours, edges
 
 
-def _own(array: Array) -> Array:
+def _laid(plan: Plan) -> tuple[Array, float, Array, Array, Array, bool]:
+    """The bets of a plan, as compiled functions take them."""
+    bets = writeable(plan.variables), writeable(plan.stakes), writeable(plan.caps), plan.powers
+    return writeable(plan.heavy), plan.heavy_cap, *bets
+
+
+def writeable(array: Array) -> Array:
     """What came from another process may be read-only, for which the kernel would be compiled once more."""
     return array if array.flags.writeable else array.copy()
 
 
 @compiled(nogil=True)
-def _add_rows(
-    payoffs: Array,
-    likelihoods: Array,
-    log_density: Array,
-    log_own: Array,
+def _add_tile(
+    y: Array,
+    log_weights: Array,
+    weights: Array,
+    ratio: Array,
     loggers: Indices,
     unusual: Flags,
     expected: Array,
@@ -179,78 +106,138 @@ def _add_rows(
     neighbours: Array,
     edges: Array,
 ) -> None:
-    K, S, H = likelihoods.shape[1], stakes.shape[3], len(heavy)
-    y, log_weight, weight, own = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
-    side, values, control = np.empty((2, TILE)), np.empty(TILE), np.empty(TILE)
-    modelled, ratio = np.empty(TILE), np.ones(TILE)
-    products, growth = np.empty(max(S, H)), np.empty(max(S, H))
-    for tile in range(len(tables)):
-        begin = tile * TILE
-        n = min(TILE, len(payoffs) - begin)
+    """Everything about one tile; `ratio` is the density that weights divide by, divided by that of who acted."""
+    K, n = weights.shape
+    own, side, control = np.empty(n), np.empty((2, n)), np.empty(n)
+    work = np.empty((3, max(n, stakes.shape[3], len(heavy))))
+    _add_neighbours(loggers, y, n, neighbours, edges)
+    for k in range(K):
+        table, log_weight, weight = tables[k], log_weights[k], weights[k]
+        far = 0
         for i in range(n):
-            y[i] = payoffs[begin + i]
-            ratio[i] = math.exp(log_density[begin + i] - log_own[begin + i]) if balanced else 1.0
-        _add_neighbours(loggers[begin : begin + n], y, n, neighbours[tile], edges[tile])
-        for k in range(K):
-            table = tables[tile, k]
-            column = likelihoods[:, k]
-            odd = 0
+            own[i] = weight[i] * ratio[i]
+            far += (log_weight[i] > _FAR) | (ratio[i] > 1e120)
+        if far and balanced:
             for i in range(n):
-                log_w = column[begin + i] - log_density[begin + i]
-                log_weight[i] = log_w
-                weight[i] = math.exp(min(log_w, 700.0))
-                if abs(log_w) > _FAR or ratio[i] > 1e120:
-                    odd += 1
-                    own[i] = math.exp(min(column[begin + i] - log_own[begin + i], 700.0)) if balanced else weight[i]
-                else:
-                    own[i] = weight[i] * ratio[i]
-            _add_moments(log_weight, weight, y, n, thresholds[k], odd > 0, table)
-            if factor != 1.0:
-                for i in range(n):
-                    weight[i] /= factor
-                    own[i] /= factor
+                own[i] = math.exp(min(log_weight[i] + math.log(ratio[i]), 700.0))
+        _add_moments(log_weight, weight, y, n, thresholds[k], table)
+        if factor != 1.0:
             for i in range(n):
-                side[0, i] = weight[i] * y[i]
-                side[1, i] = weight[i] * (1.0 - y[i])
-                control[i] = 1.0 if unusual[begin + i] else weight[i]
-            if balanced:
-                _add_apart(weight, own, y, n, table)
-            _add_slices(own, y, n, first + begin, rows, table)
-            growth[:] = 0.0
-            grow(weight, n, heavy, heavy_cap, products[:H], growth[:H])
-            for j in range(H):
-                table[HEAVY + j] = growth[j]
-            if expected.shape[1]:
-                _add_robust(weight, y, begin, n, k, K, factor, expected, table)
-            for f in range(variables.shape[1]):
-                c = variables[k, f]
-                if math.isnan(c):
-                    continue
-                if c == -1.0:
-                    for i in range(n):
-                        modelled[i] = weight[i] * (y[i] - expected[begin + i, 0]) + expected[begin + i, 1 + k]
-                for s in range(2):
-                    for i in range(n):
-                        if c >= 0.0:
-                            values[i] = side[s, i] - c * control[i]
-                        elif c < -1.0:
-                            values[i] = side[s, i] + expected[begin + i, 2 * K + 2 + 2 * (k * CUTS + int(-c) - 2) + s]
-                        elif unusual[begin + i]:  # nothing bounds it from below
-                            values[i] = side[s, i]
-                        else:
-                            values[i] = modelled[i] if s == 0 else 1.0 - modelled[i]
-                    place = HEAVY + H + (s * variables.shape[1] + f) * (S + 3)
-                    if not math.isnan(stakes[s, k, f, 0]):
-                        growth[:] = 0.0
-                        grow(values, n, stakes[s, k, f], caps[s, k, f], products[:S], growth[:S])
-                        for j in range(S):
-                            table[place + j] = growth[j]
-                    if powers:
-                        _add_powers(values, n, table[place + S : place + S + 3])
+                weight[i] /= factor
+                own[i] /= factor
+        for i in range(n):
+            side[0, i] = weight[i] * y[i]
+            side[1, i] = weight[i] * (1.0 - y[i])
+            control[i] = 1.0 if unusual[i] else weight[i]
+        if balanced:
+            _add_apart(weight, own, y, n, table)
+        _add_slices(own, y, n, first, rows, table)
+        if expected.shape[1]:
+            _add_robust(weight, y, n, k, K, factor, expected, table)
+        _add_bets(
+            weight, side, control, n, k, heavy, heavy_cap, variables, stakes, caps, powers, unusual, expected, work,
+            table,
+        )  # fmt: skip
+
+
+def add_units(gain: Array, loss: Array, weight: Array, plan: Plan) -> Array:
+    """Tables of the tiles of units that are not rows: the bets on them alone.  (K, n) -> (T, K, width)"""
+    tables = np.zeros((-(-gain.shape[1] // TILE), len(gain), plan.width))
+    _add_units(
+        gain, loss, weight, *_laid(plan), tables,
+    )  # fmt: skip
+    return tables
 
 
 @compiled(nogil=True)
-def _add_moments(log_weight: Array, weight: Array, y: Array, n: int, threshold: float, far: bool, table: Array) -> None:
+def _add_units(
+    gain: Array,
+    loss: Array,
+    weight: Array,
+    heavy: Array,
+    heavy_cap: float,
+    variables: Array,
+    stakes: Array,
+    caps: Array,
+    powers: bool,
+    tables: Array,
+) -> None:
+    K, units = gain.shape
+    side, work = np.empty((2, TILE)), np.empty((3, max(TILE, stakes.shape[3], len(heavy))))
+    for tile in range(len(tables)):
+        begin = tile * TILE
+        n = min(TILE, units - begin)
+        unusual, expected = np.zeros(n, np.bool_), np.empty((n, 0))
+        for k in range(K):
+            side[0, :n], side[1, :n] = gain[k, begin : begin + n], loss[k, begin : begin + n]
+            of_tile = weight[k, begin : begin + n]
+            _add_bets(
+                of_tile, side, of_tile, n, k, heavy, heavy_cap, variables, stakes, caps, powers, unusual, expected,
+                work, tables[tile, k],
+            )  # fmt: skip
+
+
+@compiled(nogil=True)
+def _add_bets(
+    weight: Array,
+    side: Array,
+    control: Array,
+    n: int,
+    k: int,
+    heavy: Array,
+    heavy_cap: float,
+    variables: Array,
+    stakes: Array,
+    caps: Array,
+    powers: bool,
+    unusual: Flags,
+    expected: Array,
+    work: Array,
+    table: Array,
+) -> None:
+    """What bets on candidate k's weight, gain and loss earn; `work` is room for three columns."""
+    K, F = variables.shape
+    S, H = stakes.shape[3], len(heavy)
+    _bet(weight, n, heavy, heavy_cap, work, table[HEAVY : HEAVY + H])
+    for f in range(F):
+        c = variables[k, f]
+        if math.isnan(c):
+            continue
+        for s in range(2):
+            values = side[s]
+            if c > 0.0:
+                values = work[0]
+                for i in range(n):
+                    values[i] = side[s, i] - c * control[i]
+            elif c < -1.0:
+                values = work[0]
+                place = 2 * K + 2 + 2 * (k * CUTS + int(-c) - 2) + s
+                for i in range(n):
+                    values[i] = side[s, i] + expected[i, place]
+            elif c < 0.0:
+                values = work[0]
+                for i in range(n):
+                    helped = side[0, i] - weight[i] * expected[i, 0] + expected[i, 1 + k]
+                    values[i] = helped if s == 0 else 1.0 - helped
+                    if unusual[i]:  # nothing bounds it from below
+                        values[i] = side[s, i]
+            place = HEAVY + H + (s * F + f) * (S + 3)
+            if not math.isnan(stakes[s, k, f, 0]):
+                _bet(values, n, stakes[s, k, f], caps[s, k, f], work, table[place : place + S])
+            if powers:
+                add_powers(values, n, table[place + S : place + S + 3])
+
+
+@compiled(nogil=True)
+def _bet(values: Array, n: int, stakes: Array, cap: float, work: Array, table: Array) -> None:
+    products, growth = work[1, : len(stakes)], work[2, : len(stakes)]
+    growth[:] = 0.0
+    grow(values, n, stakes, cap, products, growth)
+    table[:] = growth
+
+
+@compiled(nogil=True, fastmath=_REORDER)
+def _add_moments(log_weight: Array, weight: Array, y: Array, n: int, threshold: float, table: Array) -> None:
     """The sums behind every point estimate."""
     largest = -math.inf
     for i in range(n):
@@ -259,13 +246,13 @@ def _add_moments(log_weight: Array, weight: Array, y: Array, n: int, threshold: 
     if largest == -math.inf:
         table[SHIFT] = -math.inf
         return
-    shift = 0.0
-    if far and (largest > _FAR or largest < -_FAR):
-        shift = largest
-    table[SHIFT] = shift
+    scaled = weight
+    if abs(largest) > _FAR:
+        table[SHIFT] = largest
+        scaled = np.exp(log_weight - largest)
     a, b, c, d, e, p, q = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(n):
-        w = weight[i] if shift == 0.0 else math.exp(log_weight[i] - shift)
+        w = scaled[i]
         gain = w * y[i]
         a += w
         b += w * w
@@ -279,7 +266,7 @@ def _add_moments(log_weight: Array, weight: Array, y: Array, n: int, threshold: 
     table[CUT], table[CUT_GAIN] = p, q
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, fastmath=_REORDER)
 def _add_apart(weight: Array, own: Array, y: Array, n: int, table: Array) -> None:
     total, squares, most = 0.0, 0.0, 0.0
     for i in range(n):
@@ -290,41 +277,37 @@ def _add_apart(weight: Array, own: Array, y: Array, n: int, table: Array) -> Non
     table[APART], table[APART + 1], table[APART + 2] = total, squares, most
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, fastmath=_REORDER)
 def _add_slices(own: Array, y: Array, n: int, first: int, rows: int, table: Array) -> None:
     """Sums by parts of the log in time; a tile is in few of them."""
-    begin = 0
-    while begin < n:
-        part = min((first + begin) * SLICES // rows, SLICES - 1)
-        end = n if part == SLICES - 1 else min(n, -(-(part + 1) * rows // SLICES) - first)
+    begin, most = 0, 0.0
+    for part in range(len(SLICES)):
+        end = min(n, -(-SLICES[part] * rows // SLICES[-1]) - first)
+        if end <= begin:
+            continue
         a, b, c, d, e = 0.0, 0.0, 0.0, 0.0, 0.0
         for i in range(begin, end):
             w = min(own[i], _MOST)
             gain = w * y[i]
+            most = max(most, w)
             a += w
             b += gain
             c += w * w
             d += w * gain
             e += gain * gain
         place = TIME + 6 * part
-        table[place] += end - begin
-        table[place + 1] += a
-        table[place + 2] += b
-        table[place + 3] += c
-        table[place + 4] += d
-        table[place + 5] += e
+        table[place : place + 6] += np.array([end - begin, a, b, c, d, e])
         begin = end
+    table[MOST] = most
 
 
 @compiled(nogil=True)
-def _add_robust(
-    weight: Array, y: Array, begin: int, n: int, k: int, K: int, factor: float, expected: Array, table: Array
-) -> None:
+def _add_robust(weight: Array, y: Array, n: int, k: int, K: int, factor: float, expected: Array, table: Array) -> None:
     """ω (y - f) + f̄ with models that were fitted on other rows."""
     total, squares, direct = 0.0, 0.0, 0.0
     for i in range(n):
-        mean = expected[begin + i, K + 2 + k]
-        x = weight[i] * factor * (y[i] - expected[begin + i, K + 1]) + mean
+        mean = expected[i, K + 2 + k]
+        x = weight[i] * factor * (y[i] - expected[i, K + 1]) + mean
         total += x
         squares += x * x
         direct += mean
@@ -332,7 +315,7 @@ def _add_robust(
 
 
 @compiled(nogil=True)
-def _add_powers(values: Array, n: int, table: Array) -> None:
+def add_powers(values: Array, n: int, table: Array) -> None:
     """ΣX, ΣX² and the least X, at most 0; cut where squares would overflow."""
     total, squares, least = 0.0, 0.0, 0.0
     for i in range(n):

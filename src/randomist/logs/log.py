@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,17 +10,12 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from randomist import _checks
-from randomist._types import Flags, Indices
-from randomist.errors import BadRowsError, NoDataError, SelectionError
-from randomist.logs import sums
-from randomist.logs.clean import clean_counts
+from randomist.logs.checked import SPAN, Check
 from randomist.logs.columns import Columns, Reading
-from randomist.logs.engine import Threads, processors
-from randomist.logs.pieces import REMOTE, Piece, Weighing, cut, elsewhere, ends
-from randomist.logs.problems import Ids, Increasing, Problem, Problems, Seen, repeated_ids
+from randomist.logs.pieces import REMOTE, Piece, Weighing, cut, elsewhere, longest
+from randomist.logs.problems import Problem
 from randomist.logs.rows import LogArrays, LoggedRows
 from randomist.logs.source import ID, LOGGER, PAYOFF, PREFIX, PROPENSITY, Source
-from randomist.logs.trouble import copies_of
 
 if TYPE_CHECKING:
     from randomist.logs.best import Contenders
@@ -31,8 +24,6 @@ if TYPE_CHECKING:
     from randomist.logs.risk import Risk
 
 CHUNK_ROWS = 2**16
-SPAN = 2**16  # rows that are read at a time where nobody asked for fewer
-_ROUNDING = 1e-6  # a log-probability computed in float32 may exceed 0 by as much
 
 
 class Log:
@@ -100,10 +91,11 @@ class Log:
         self.fitted: Fitted | None = None  # how propensities were fitted, if they were not logged
         self.modelled: tuple[str, ...] = ()  # candidates that a model of payoffs helps
         self.cuts: dict[str, list[float]] = {}  # B of what the model adds to their gains and losses: see logs.models
-        self._repeated: Indices = np.empty(0, np.int64)
-        self.problems: tuple[Problem, ...] = ()
-        self.copies, self.side_by_side = 1, 0.0  # how often every row is there, and how many rows equal their neighbour
-        self._check(skip_bad_rows, force, jobs)
+        self._check = Check(self._columns, self.payoff_range, jobs)
+        checked = self._check.all(skip_bad_rows, force)
+        self.rows_read, self.rows, self.loggers = checked.read, checked.rows, checked.loggers
+        self.problems: tuple[Problem, ...] = checked.problems
+        self.copies, self.side_by_side = checked.copies, checked.side_by_side
 
     @classmethod
     def from_arrays(
@@ -219,19 +211,21 @@ class Log:
         reading = self._columns.reading(acted=tuple(self.loggers))
         return Weighing(reading, len(self.candidates), self.names_loggers, log_share, balanced, self.payoff_range)
 
-    def pieces(self, blocks: bool, remote: bool = False) -> Iterator[Piece]:
-        """All used rows in pieces of fixed row numbers; `remote` ones are read by whoever sums them, if that works."""
-        reading = self._columns.reading()
+    def pieces(self, at: Callable[[int], Iterator[int]], remote: bool = False) -> Iterator[Piece]:
+        """All used rows in pieces that end `at` fixed row numbers, given how many tiles fit into memory.
+
+        `remote` ones are longer, and read by whoever sums them, if that works.
+        """
+        reading, span = self._columns.reading(), longest(len(self.likelihoods))
         if remote and self._columns.is_parquet and not self.problems:
-            at = ends(len(self.likelihoods), blocks, REMOTE)
-            return elsewhere(self._columns.selected(reading), self.rows, at)
-        return cut(self._kept_frames(reading), ends(len(self.likelihoods), blocks))
+            return elsewhere(self._columns.selected(reading), self.rows, at(REMOTE * span))
+        return cut(self._kept_frames(reading), at(span))
 
     def _kept_frames(self, reading: Reading) -> Iterator[pl.DataFrame]:
         start = 0
         for raw in self._columns.frames(reading, SPAN):
             if self.problems:
-                yield raw.filter(pl.Series(self._flags(reading.rows(start, raw)) == 0))
+                yield raw.filter(pl.Series(self._check.flags(reading.rows(start, raw)) == 0))
             else:
                 yield raw
             start += raw.height
@@ -239,7 +233,7 @@ class Log:
     def raw_batches(self) -> Iterator[LoggedRows]:
         """All used rows as they were logged, in order, some at a time: payoffs in their units, every likelihood."""
         for chunk in self._columns.rows():
-            kept = chunk.kept(self._flags(chunk) == 0) if self.problems else chunk
+            kept = chunk.kept(self._check.flags(chunk) == 0) if self.problems else chunk
             if len(kept):
                 yield kept
 
@@ -256,7 +250,7 @@ class Log:
     def column(self, name: str) -> Iterator[pl.Series]:
         """Any column of the source, of the rows that are used, some at a time."""
         parts, start = self._columns.read(name), 0
-        kept = self._kept() if self.problems else None
+        kept = self._check.kept() if self.problems else None
         for part in parts:
             yield part if kept is None else part.filter(pl.Series(kept[start : start + len(part)]))
             start += len(part)
@@ -294,78 +288,3 @@ class Log:
         from randomist.logs.best import Contenders
 
         return Contenders.of(self.evaluate(**{"compare": "leader"} | settings))
-
-    # What the rows say.
-
-    def _kept(self) -> Flags:
-        return np.concatenate([self._flags(chunk) == 0 for chunk in self._columns.rows()])
-
-    @property
-    def _most(self) -> float:
-        """What a log-likelihood must not exceed: densities have no bound, propensities do."""
-        return math.inf if self.names_loggers else _ROUNDING
-
-    def _flags(self, chunk: LoggedRows) -> Indices:
-        """What is wrong with each row of a chunk, as bits."""
-        likelihoods = chunk.log_likelihoods
-        flags: Indices = sums.flag_rows(
-            chunk.payoffs, *self.payoff_range, likelihoods, chunk.loggers, chunk.log_propensity, self._most
-        )
-        flags[chunk.nameless] |= sums.ID
-        inside = slice(*np.searchsorted(self._repeated, [chunk.start, chunk.start + len(flags)]))
-        flags[self._repeated[inside] - chunk.start] |= sums.REPEATED
-        return flags
-
-    def _looked_at(self, jobs: int | None) -> tuple[Problems, Indices, int, list[Indices]]:
-        """What is wrong with rows, rows by logger, all rows, and hashes where rows have no ids."""
-        found, self._ids = Problems(self.payoff_range, self.likelihoods), Increasing()
-        counts, rows, hashes = np.zeros(len(self.likelihoods), np.int64), 0, []
-        reading = self._columns.reading(hashed=ID not in self._columns)
-        with closing(Threads(jobs or processors())) as workers:
-            for seen in workers.map(self._look, self._numbered(reading), reading):
-                hashes.append(seen.chunk.hashes)
-                found.add(seen.chunk.start, seen.flags, seen.chunk.payoffs, seen.chunk.log_likelihoods)
-                counts += seen.counts
-                rows += len(seen.flags)
-                self._ids.add(seen.ids, ID in self._columns)
-        return found, counts, rows, hashes
-
-    def _numbered(self, reading: Reading) -> Iterator[tuple[int, pl.DataFrame]]:
-        start = 0
-        for raw in self._columns.frames(reading, min(self.chunk_rows, SPAN)):
-            yield start, raw
-            start += raw.height
-
-    def _look(self, numbered: tuple[int, pl.DataFrame], reading: Reading) -> Seen:
-        chunk = reading.rows(*numbered)
-        flags = self._flags(chunk)
-        counts = np.zeros(len(self.likelihoods), np.int64)
-        if self.names_loggers:
-            used = chunk.loggers[flags == 0]
-            counts = np.bincount(used, minlength=len(counts))
-        return Seen(chunk, flags, counts, Ids.of(numbered[1][ID]) if ID in self._columns else None)
-
-    def _check(self, skip: bool, force: bool, jobs: int | None) -> None:
-        """The first pass: every row is looked at, bad ones are named, and those that are used are counted."""
-        clean = clean_counts(self._columns, self.payoff_range, self._most)
-        if clean is not None:
-            self.rows_read = self.rows = clean[0]
-            self.loggers = {name: int(count) for name, count in zip(self.likelihoods, clean[1], strict=True) if count}
-            return
-        found, counts, rows, hashes = self._looked_at(jobs)
-        if not self._ids.increasing:  # as most are, and then none repeats
-            self._repeated = repeated_ids(self._columns.query)
-            if len(self._repeated):
-                found, counts, rows, hashes = self._looked_at(jobs)
-        self.rows_read, self.rows = rows, rows - found.rows
-        self.copies, self.side_by_side = copies_of(np.concatenate(hashes)) if hashes else (1, 0.0)
-        self.problems = found.all()
-        self.loggers = {name: int(count) for name, count in zip(self.likelihoods, counts, strict=True) if count}
-        if self.problems and not skip:
-            raise BadRowsError(found.message(rows), self.problems)
-        selected = None if force or not self.rows else found.selected()
-        if selected is not None:
-            raise SelectionError(f"{self.problems[0]}: {selected}", self.problems)
-        if not self.rows:
-            words = "; ".join(str(problem) for problem in self.problems)
-            raise NoDataError(f"the log has no usable row of {rows}{': ' + words if words else ''}")

@@ -9,15 +9,23 @@ the error, and the shares of all that may be looked at add up.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from randomist._types import Array
+from randomist._compiled import compiled
+from randomist._types import Array, Flags, Indices
+from randomist.importance.growth import grow
 from randomist.importance.intervals import difference_baselines
+from randomist.logs.engine import Engine
+from randomist.logs.kernel import TILE, add_powers, writeable
+from randomist.logs.pieces import Piece, Weighing
 from randomist.logs.tally import STEPS, bettor
-from randomist.logs.units import Units
+from randomist.logs.totals import Sums
+from randomist.logs.units import Units, units_of
+
+_PLAIN = -1.0  # in the place of c
 
 
 @dataclass(frozen=True)
@@ -56,51 +64,111 @@ class Lead:
         early: bool,
     ) -> None:
         steps = STEPS if same_mean else 2
-        self._kinds, offsets, floors = difference_baselines(bounds[0] * size, bounds[1] * size, distance * size, steps)
+        kinds, offsets, floors = difference_baselines(bounds[0] * size, bounds[1] * size, distance * size, steps)
         if early:
-            floors = [max(floor, 1.0) if c is not None else 0.0 for c, floor in zip(self._kinds, floors, strict=True)]
-        spans = [math.inf if c is None else max(c, 1.0 - c) * distance * size for c in self._kinds]
-        self._bets = bettor(rows, error, offsets, floors, same_mean, spans)
-
-    def add(self, units: Units, a: int, b: int) -> None:
-        gained, apart = units.gain[a] - units.gain[b], units.weight[a] - units.weight[b]
-        plain = units.gain[a] + units.loss[b]
-        paired = [gained - c * apart for c in self._kinds if c is not None]
-        if units.unusual.any():  # beyond the bounds: another variable with the same mean
-            paired = [np.where(units.unusual, plain - 1.0, values) for values in paired]
-        self._bets.add([plain, *paired])
+            floors = [max(floor, 1.0) if c is not None else 0.0 for c, floor in zip(kinds, floors, strict=True)]
+        spans = [math.inf if c is None else max(c, 1.0 - c) * distance * size for c in kinds]
+        self.variables = [_PLAIN if c is None else c for c in kinds]
+        self.bets = bettor(rows, error, offsets, floors, same_mean, spans)
 
     def low(self) -> float:
-        return self._bets.lower_bound(-1.0, 1.0)
+        return self.bets.lower_bound(-1.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """What is bet on for each of P pairs, and how much."""
+
+    pairs: Indices  # (P, 2)
+    variables: Array  # c of (ω_a - ω_b)(y - c), -1 for ω_a y + ω_b (1 - y), or NaN  (P, F)
+    stakes: Array  # NaN where a variable is not bet on  (P, F, S)
+    caps: Array  # (P, F)
+    powers: bool  # whether sums for later stakes are wanted
+
+    @classmethod
+    def of(cls, leads: Mapping[tuple[int, int], Lead], powers: bool) -> Pairing:
+        """The bets on the next units."""
+        laid = [lead.bets.laid_next() for lead in leads.values()]
+        P, F, S = len(laid), max(len(stakes) for stakes, _ in laid), laid[0][0].shape[1]
+        variables, stakes, caps = np.full((P, F), np.nan), np.full((P, F, S), np.nan), np.full((P, F), np.nan)
+        for p, lead in enumerate(leads.values()):
+            count = len(lead.variables)
+            variables[p, :count], (stakes[p, :count], caps[p, :count]) = lead.variables, laid[p]
+        return cls(np.array(list(leads)), variables, stakes, caps, powers)
+
+
+def paired(part: Piece | Units, weighing: Weighing, factor: float, plan: Pairing) -> tuple[int, Array]:
+    """The work: how many units a part has, and tables of all of its tiles.  (T, P, F (S + 3))"""
+    units = units_of(part, weighing, factor)
+    P, F, S = plan.stakes.shape
+    count = units.gain.shape[1]
+    tables = np.zeros((-(-count // TILE), P, F * (S + 3)))
+    _add_pairs(
+        units.gain, units.loss, units.weight, units.unusual, plan.pairs.copy(), writeable(plan.variables),
+        writeable(plan.stakes), writeable(plan.caps), plan.powers, tables,
+    )  # fmt: skip
+    return count, tables
+
+
+@compiled(nogil=True)
+def _add_pairs(
+    gain: Array,
+    loss: Array,
+    weight: Array,
+    unusual: Flags,
+    pairs: Indices,
+    variables: Array,
+    stakes: Array,
+    caps: Array,
+    powers: bool,
+    tables: Array,
+) -> None:
+    P, F, S = stakes.shape
+    values, products = np.empty(TILE), np.empty(S)
+    for tile in range(len(tables)):
+        begin = tile * TILE
+        n = min(TILE, gain.shape[1] - begin)
+        for p in range(P):
+            a, b = pairs[p, 0], pairs[p, 1]
+            for f in range(F):
+                c = variables[p, f]
+                if math.isnan(c):
+                    continue
+                for i in range(n):
+                    j = begin + i
+                    if c == _PLAIN:
+                        values[i] = gain[a, j] + loss[b, j]
+                    elif unusual[j]:  # beyond the bounds: another variable with the same mean
+                        values[i] = gain[a, j] + loss[b, j] - 1.0
+                    else:
+                        values[i] = gain[a, j] - gain[b, j] - c * (weight[a, j] - weight[b, j])
+                place = tables[tile, p, f * (S + 3) : (f + 1) * (S + 3)]
+                if not math.isnan(stakes[p, f, 0]):
+                    grow(values, n, stakes[p, f], caps[p, f], products, place)
+                if powers:
+                    add_powers(values, n, place[S:])
 
 
 def leads(
-    units: Iterable[Units],
-    rows: int,
-    error: float,
-    pairs: Iterable[tuple[int, int]],
-    bounds: Array,
-    distances: Array,
-    size: float,
-    same_mean: bool,
-    early: bool,
-) -> Array:
-    """Lower bounds on J_a - J_b for ordered pairs, -inf for all others; each wrong with probability at most `error`.
-
-    `size` is how many rows of average size the largest unit is: 1 unless units are clusters. `early` says that bounds
-    are those of the first rows, which unusual ones may exceed.  (K, K)
-    """
-    found = np.full((len(bounds), len(bounds)), -math.inf)
-    laid = {
-        (a, b): Lead(rows, error, (float(bounds[a]), float(bounds[b])), float(distances[a, b]), size, same_mean, early)
-        for a, b in pairs
-    }
-    for part in units:
-        for (a, b), lead in laid.items():
-            lead.add(part, a, b)
-    for (a, b), lead in laid.items():
-        found[a, b] = lead.low()
-    return found
+    parts: Iterable[Iterable[Piece | Units]],
+    laid: Mapping[tuple[int, int], Lead],
+    weighing: Weighing,
+    factor: float,
+    powers: bool,
+    engine: Engine,
+) -> None:
+    """Lay the bets, on parts of the log in stages: parts of one stage are bet on alike."""
+    for stage in parts:
+        plan = Pairing.of(laid, powers)
+        P, F, S = plan.stakes.shape
+        sums, rows = Sums(P, F * (S + 3), 0, S), 0
+        for count, tables in engine.map(paired, stage, weighing, factor, plan):
+            sums.merge(tables)
+            rows += count
+        earned = sums.total().reshape(P, F, S + 3)
+        for lead, of_pair in zip(laid.values(), earned, strict=True):
+            of_lead = of_pair[: len(lead.variables)]
+            lead.bets.take(rows, of_lead[:, :S], of_lead[:, S:])
 
 
 def ordered_pairs(count: int, leader: int, compare: str | None, baseline: int | None) -> Iterator[tuple[int, int]]:

@@ -6,6 +6,7 @@ tiles of `kernel` are the same rows however many rows a piece has.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from randomist.importance.intervals.plugin import FIRST
 from randomist.logs import kernel, sums
 from randomist.logs.columns import Reading
 from randomist.logs.rows import LogArrays, LoggedRows
+from randomist.logs.totals import Plan
 
 _BYTES = 2**23  # of likelihoods in a piece, unless it has one tile
 _LONGEST = 2**16  # rows
@@ -60,10 +62,13 @@ class Weighing:
         likelihoods = rows.log_likelihoods[:, : self.candidates]
         return LogArrays(payoffs, likelihoods, density, own, loggers, rows.unusual, rows.expected)
 
+    def read(self, piece: Piece) -> LogArrays:
+        return self.arrays(self.reading.rows(piece.start, piece.frame()))
 
-def summed(piece: Piece, weighing: Weighing, plan: kernel.Plan, rows: int) -> tuple[Array, Array, Array]:
+
+def summed(piece: Piece, weighing: Weighing, plan: Plan, rows: int) -> tuple[Array, Array, Array]:
     """The work: tables of all tiles of a piece, out of `rows`."""
-    batch = weighing.arrays(weighing.reading.rows(piece.start, piece.frame()))
+    batch = weighing.read(piece)
     policies = len(weighing.log_share)
     return kernel.add_rows(
         batch.payoffs, batch.log_likelihoods, batch.log_density, batch.log_own, batch.loggers, batch.unusual,
@@ -71,16 +76,26 @@ def summed(piece: Piece, weighing: Weighing, plan: kernel.Plan, rows: int) -> tu
     )  # fmt: skip
 
 
-def ends(columns: int, blocks: bool, larger: int = 1) -> Iterator[int]:
-    """Where pieces end, for rows of so many columns; `blocks` asks for ends where stakes may change."""
+def longest(columns: int) -> int:
+    """How many rows of so many columns a piece may have: some tiles."""
     span = _LONGEST
     while span > kernel.TILE and span * columns * 8 > _BYTES:
         span //= 2
-    span *= larger
+    return span
+
+
+def ends(span: int, blocks: bool) -> Iterator[int]:
+    """Where pieces end that have `span` rows at most; `blocks` asks for ends where stakes may change."""
     end = FIRST if blocks else span
     while True:
         yield end
         end = 2 * end if end < span else end + span
+
+
+def stages(pieces: Iterable[Piece], blocks: bool) -> Iterator[Iterator[Piece]]:
+    """Pieces in groups that are bet on alike: one, unless stakes may change."""
+    for _, group in itertools.groupby(pieces, lambda piece: (piece.start // FIRST).bit_length() if blocks else 0):
+        yield group
 
 
 def cut(frames: Iterable[pl.DataFrame], at: Iterator[int]) -> Iterator[Piece]:
@@ -94,7 +109,7 @@ def cut(frames: Iterable[pl.DataFrame], at: Iterator[int]) -> Iterator[Piece]:
             begin, seen = begin + part.height, seen + part.height
             if seen == end:
                 yield Piece(start, seen - start, kept)
-                start, end, kept = seen, next(at), []
+                start, end, kept = seen, next(at, 0), []
     if kept:
         yield Piece(start, seen - start, kept)
 

@@ -101,7 +101,7 @@ def risk(
     ends = [[Ends(rows, side, bound, same_mean) for _ in grid[:-1]] for bound in bounds.tolist()]
     sums, totals = np.zeros((len(names), count)), np.zeros((len(names), 1))
     for batch in log.batches():
-        units, _ = of_rows(batch)
+        units = of_rows(batch)
         below = batch.payoffs[None, :] <= grid[:, None] + 1e-12  # (T, n)
         for k, of_candidate in enumerate(ends):
             weight, control = units.weight[k], units.control(k)

@@ -1,4 +1,4 @@
-"""The passes over a log, compiled: row by row, with sums that do not depend on how the rows come in chunks."""
+"""Weights, what is wrong with rows, and the point estimates that sums of them give."""
 
 from __future__ import annotations
 
@@ -8,117 +8,38 @@ import numpy as np
 
 from randomist._compiled import compiled
 from randomist._types import Array, Indices
-from randomist.logs import kernel
+from randomist.logs.totals import CROSS, CUT, CUT_GAIN, GAIN, LARGEST, SHIFT, SQUARED, SQUARED_GAIN, WEIGHT
 
-# Compensated sums of one candidate: each entry is followed by its correction.
-WEIGHT, SQUARED, GAIN, SQUARED_GAIN, CUT, CUT_GAIN, CROSS = range(0, 14, 2)
 _HUGE = 600.0  # logarithms of estimates are cut here: e^600 is as good as infinity, and can be computed with
-_RESCALE = 300.0  # weights are summed relative to e^shift, which moves when one exceeds it by this
 
 
-@compiled(nogil=True)
 def log_mixture(log_likelihood: Array, log_share: Array) -> Array:
     """log Φ = log Σ_l (n_l / n) p_l of every row.  (n, C), (C,) -> (n,)"""
-    acted = np.flatnonzero(log_share > -math.inf)
-    result = np.empty(len(log_likelihood))
-    for i in range(len(log_likelihood)):
-        high, highest = -math.inf, acted[0]
-        for c in acted:
-            if log_share[c] + log_likelihood[i, c] > high:
-                high, highest = log_share[c] + log_likelihood[i, c], c
-        total = 1.0
-        for c in acted:
-            if c != highest:
-                total += math.exp(log_share[c] + log_likelihood[i, c] - high)
-        result[i] = high + math.log(total) if high > -math.inf else -math.inf  # the latter is refused elsewhere
-    return result
+    terms = [log_share[c] + log_likelihood[:, c] for c in np.flatnonzero(log_share > -math.inf)]
+    high = terms[0]
+    for term in terms[1:]:
+        high = np.maximum(high, term)
+    total = np.zeros(len(high))
+    with np.errstate(invalid="ignore"):  # where all are -inf, which is refused elsewhere
+        for term in terms:
+            total += np.exp(term - high)
+    return np.asarray(np.where(high > -math.inf, high + np.log(total), -math.inf))
 
 
-@compiled
-def weights(log_likelihood: Array, log_density: Array) -> tuple[Array, Array]:
-    """log ω = log p - log Φ, and ω as large as float64 allows.  (n,), (n,) -> (n,), (n,)"""
-    log_weight, weight = np.empty(len(log_density)), np.empty(len(log_density))
-    for i in range(len(log_density)):
-        log_weight[i] = log_likelihood[i] - log_density[i]
-        weight[i] = math.exp(min(log_weight[i], 700.0))
-    return log_weight, weight
-
-
-@compiled
-def _add(sums: Array, entry: int, value: float) -> None:
-    """Neumaier's compensated sum."""
-    total = sums[entry] + value
-    if abs(sums[entry]) >= abs(value):
-        sums[entry + 1] += (sums[entry] - total) + value
-    else:
-        sums[entry + 1] += (value - total) + sums[entry]
-    sums[entry] = total
-
-
-@compiled
-def add_moments(log_weight: Array, payoffs: Array, threshold: float, sums: Array, shift: float) -> float:
-    """Σω, Σω², Σωy, Σω²y, Σω²y² relative to e^shift, Σmin(M,ω) and Σmin(M,ω)y as they are; returns the new shift."""
-    log_threshold = math.log(threshold)
-    for i in range(len(payoffs)):
-        log_w, y = log_weight[i], payoffs[i]
-        if log_w == -math.inf:
-            continue
-        if shift == -math.inf:
-            shift = log_w
-        elif log_w > shift + _RESCALE:
-            factor = math.exp(shift - log_w)
-            for entry in (WEIGHT, WEIGHT + 1, GAIN, GAIN + 1):
-                sums[entry] *= factor
-            for entry in (SQUARED, SQUARED + 1, SQUARED_GAIN, SQUARED_GAIN + 1, CROSS, CROSS + 1):
-                sums[entry] *= factor * factor
-            shift = log_w
-        w = math.exp(log_w - shift)
-        _add(sums, WEIGHT, w)
-        _add(sums, SQUARED, w * w)
-        _add(sums, GAIN, w * y)
-        _add(sums, SQUARED_GAIN, w * y * w * y)
-        _add(sums, CROSS, w * w * y)
-        cut = math.exp(min(log_w, log_threshold))
-        _add(sums, CUT, cut)
-        _add(sums, CUT_GAIN, cut * y)
-    return shift
+def weights(log_likelihood: Array, log_density: Array) -> Array:
+    """ω = p/Φ, as large as float64 allows.  (n, K), (n,) -> (K, n)"""
+    return np.asarray(np.exp(np.minimum(log_likelihood.T - log_density, 700.0)))
 
 
 class Moments:
-    """The sums behind every point estimate of one candidate."""
+    """The sums behind every point estimate of one candidate, from its table: see `logs.totals`."""
 
-    def __init__(self, threshold: float) -> None:
-        self.threshold = threshold
-        self.largest_log_weight = -math.inf
-        self._sums = np.zeros(14)
-        self._shift = -math.inf
-
-    def add(self, log_weight: Array, payoffs: Array) -> None:
-        self._shift = add_moments(log_weight, payoffs, self.threshold, self._sums, self._shift)
-        self.largest_log_weight = max(self.largest_log_weight, float(log_weight.max()))
-
-    def state(self) -> Array:
-        """All that is known.  (17,)"""
-        return np.array([*self._sums, self._shift, self.largest_log_weight, self.threshold])
-
-    @classmethod
-    def of_table(cls, table: Array, threshold: float) -> Moments:
-        """What a table of `logs.kernel` says."""
-        found = cls(threshold)
-        kept = (kernel.WEIGHT, kernel.SQUARED, kernel.GAIN, kernel.SQUARED_GAIN, kernel.CUT, kernel.CUT_GAIN)
-        found._sums[0::2] = table[[*kept, kernel.CROSS]]
-        found._shift, found.largest_log_weight = float(table[kernel.SHIFT]), float(table[kernel.LARGEST])
-        return found
-
-    @classmethod
-    def of(cls, state: Array) -> Moments:
-        """Go on from a state, to the bit."""
-        found = cls(float(state[16]))
-        found._sums, found._shift, found.largest_log_weight = state[:14].copy(), float(state[14]), float(state[15])
-        return found
+    def __init__(self, table: Array) -> None:
+        self._table, self._shift = table, float(table[SHIFT])
+        self.largest_log_weight = float(table[LARGEST])
 
     def _sum(self, entry: int) -> float:
-        return float(self._sums[entry] + self._sums[entry + 1])
+        return float(self._table[entry])
 
     def _scaled(self, entry: int, power: int) -> float:
         total = self._sum(entry)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from randomist._types import Array, Indices
-from randomist.logs.kernel import SLICES
+from randomist.logs.totals import SLICES
 
 if TYPE_CHECKING:
     from randomist.logs.log import Log
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 FALSE_ALARM = 1e-3  # of each warning, over all candidates
 _LEAST = 50.0  # effective samples on each side of a comparison in time
+_FEW = 25.0  # times the square of the largest residual that the variance of a sum must have
+SIXTEENTHS = 16  # slices, before the last of them is halved
 _POOR_COVERAGE = 0.5  # of missing mass
 _ONE = 0.01  # of a sum of squares that one row may have
 _ALIKE = 12  # different rows that must all be there as many times
@@ -49,20 +51,28 @@ class Trouble(str):
 class Slices:
     """Sums of a candidate's weights and payoffs in each of `SLICES` parts of the log, in time."""
 
-    def __init__(self, sums: Array) -> None:
-        self._sums = sums  # rows, Σω, Σωy, Σω², Σω²y, Σω²y², weighted by the policy that acted  (SLICES, 6)
+    def __init__(self, sums: Array, largest: float) -> None:
+        self._sums = sums  # rows, Σω, Σωy, Σω², Σω²y, Σω²y², weighted by the policy that acted  (slices, 6)
+        self._largest = largest  # ω
 
     def change(self) -> tuple[float, int, float]:
-        """z of the clearest change between before and after, the slice where it begins, and its size."""
+        """z of the clearest change between before and after, the slice where it begins, and its size.
+
+        In less than the last sixteenth, only losses are looked for: payoffs that are not in yet. The normal
+        approximation of so few rows is trusted if none of them can be much of the spread.
+        """
         n, w, wy, ww, wwy, wwyy = self._sums.T
         value = wy.sum() / w.sum() if w.sum() > 0 else 0.0
         total, squares = wy - value * w, wwyy - 2 * value * wwy + value**2 * ww  # Σr and Σr² of r = ω (y - J)
+        most = (self._largest * max(value, 1.0 - value)) ** 2
         best = (0.0, 0, 0.0)
-        for cut in range(1, SLICES):
-            sides = [slice(0, cut), slice(cut, SLICES)]
+        for cut in range(1, len(SLICES)):
+            sides = [slice(0, cut), slice(cut, len(SLICES))]
             if any(w[s].sum() ** 2 < _LEAST * ww[s].sum() or w[s].sum() <= 0 for s in sides):
                 continue
             means = [total[s].sum() / n[s].sum() for s in sides]
+            if cut >= SIXTEENTHS and (means[1] > means[0] or n[sides[1]].sum() * squares.sum() < _FEW * most * n.sum()):
+                continue
             apart = sum(squares[s].sum() / n[s].sum() ** 2 for s in sides)
             spread = max(apart, squares.sum() / n.sum() * sum(1.0 / n[s].sum() for s in sides))  # a side may be short
             if spread > 0 and abs(z := (means[1] - means[0]) / math.sqrt(spread)) > abs(best[0]):
@@ -111,7 +121,7 @@ def drifts(slices: list[Slices]) -> tuple[int, float, int, float] | None:
     """The candidate whose value changes most clearly, with z, slice and size; None if nothing is clear."""
     changes = [part.change() for part in slices]
     k = int(np.argmax([abs(z) for z, _, _ in changes]))
-    return (k, *changes[k]) if abs(changes[k][0]) > quantile(SLICES * len(slices)) else None
+    return (k, *changes[k]) if abs(changes[k][0]) > quantile(len(SLICES) * len(slices)) else None
 
 
 def warnings(
@@ -169,8 +179,8 @@ def _of_time(log: Log, slices: list[Slices], disagreements: list[Disagreement]) 
     change = drifts(slices)
     if change is not None:
         k, _, cut, size = change
-        name, where = log.candidates[k], f"from row {cut * len(log) // SLICES} of {len(log)} on"
-        if cut >= 3 * SLICES // 4 and size < 0:
+        name, where = log.candidates[k], f"from row {SLICES[cut - 1] * len(log) // SLICES[-1]} of {len(log)} on"
+        if cut >= 3 * SIXTEENTHS // 4 and size < 0:
             words = (
                 f"{name} earns {abs(size) * span:.3g} less {where}: the last payoffs may not be in yet; leave out rows "
                 "that were not observed long enough (from_table(time=..., observed_until=...))"

@@ -10,7 +10,7 @@ from randomist.importance.intervals.fixed import (
     truncated_interval,
 )
 from randomist.importance.intervals.plugin import PlugIn
-from randomist.importance.intervals.running import Running
+from randomist.importance.intervals.running import RunningBets
 
 __all__ = [
     "AnytimeBets",
@@ -19,7 +19,7 @@ __all__ = [
     "Constant",
     "ConstantBets",
     "PlugIn",
-    "Running",
+    "RunningBets",
     "baselines",
     "difference_baselines",
     "truncated_interval",
