@@ -14,11 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import erf, erfc
 
-from randomist.families._truncated import _AT, _WEIGHT
 from randomist.families.base import Family
 from randomist.families.categorical import Categorical
 from randomist.families.gaussian import Gaussian
 from randomist.families.truncated_gaussian import TruncatedGaussian
+
+ROOTS, SHARES = np.polynomial.legendre.leggauss(12)  # as in `_truncated`
 
 
 class Gaussians(NamedTuple):
@@ -166,7 +167,7 @@ def _log_integral(g0: Any, g1: Any, k: Any, before: Any, after: Any, g: Any) -> 
 
 def _flat(slope: Any, curvature: Any) -> Any:
     total: Any = 0.0
-    for at, weight in zip(_AT.tolist(), _WEIGHT.tolist(), strict=True):
+    for at, weight in zip((0.5 + 0.5 * ROOTS).tolist(), (0.5 * SHARES).tolist(), strict=True):
         total += weight * jnp.exp(jnp.minimum(-at * (slope + 0.5 * curvature * at), 1.0))
     return total
 

@@ -312,22 +312,24 @@ class DeviceColumns(Columns):
     # Save and load.
 
     def state(self) -> dict[str, Any]:
-        return self._as_on_cpu().state()
-
-    def _as_on_cpu(self) -> Columns:
-        """Plays and counted samples in the columns of the CPU."""
-        same = Columns(self.sources, max(len(self.places), 1), self.by_payoff)
-        same.plays[:], same.recent[:], same.rescaled = self.plays, self.recent, self.rescaled
-        same.distant = [sample for sample in self.distant if sample.number < 0]
-        for key, place in self.places.items():
-            block: Any = same._open_keyed()
-            mine: Any = place[0]
-            at, i = block.used, place[1]
-            block.ratios[:, at], block.payoffs[at] = mine.exact[i], mine.payoffs[i]
-            block.counts[at], block.squares[at] = mine.counts[i], mine.squares[i]
-            same.places[key] = block, at
-            block.used += 1
-        return same
+        recent = self.recent
+        played = recent[layout.FIRST : layout.FIRST + recent[layout.SINCE]]
+        state: dict[str, Any] = {"plays": self.plays.copy(), "eras": int(recent[layout.ERAS]), "recent": played.copy()}
+        apart = [sample for sample in self.distant if sample.number < 0]
+        places: list[Any] = list(self.places.values())
+        if places or apart:
+            none = np.empty((0, self.sources))
+            state["counted"] = {
+                "rescaled": self.rescaled,
+                "keys": np.frombuffer(b"".join(self.places), np.int64).reshape(-1, 2).copy(),
+                "ratios": np.array([block.exact[i] for block, i in places]) if places else none,
+                "payoffs": np.array([block.payoffs[i] for block, i in places]),
+                "counts": np.array([block.counts[i] for block, i in places]),
+                "squares": np.array([block.squares[i] for block, i in places]),
+                "distant_log_ratios": np.array([sample.log_ratios for sample in apart]) if apart else none,
+                "distant_payoffs": np.array([sample.payoff for sample in apart]),
+            }
+        return state
 
     def restore(self, state: dict[str, Any]) -> None:
         same = Columns(self.sources, 1, self.by_payoff)

@@ -18,6 +18,7 @@ from randomist._types import Array, Indices
 from randomist.errors import ParameterError
 from randomist.histories.device_nodes import nodes_of
 from randomist.importance.passes.jax import BYTES
+from randomist.importance.passes.layout import BINS
 from randomist.learners.base import Learner, Trial
 from randomist.learners.finite.realist import Realist
 from randomist.learners.registry import LearnerLike, make
@@ -27,8 +28,9 @@ from randomist.tasks.base import Task
 from randomist.tasks.base import task as find_task
 from randomist.vectorised import realist
 from randomist.vectorised.backend import computing_on, device_named, memory_of
-from randomist.vectorised.history import Own, Shared
+from randomist.vectorised.history import LONG, Own, Shared
 from randomist.vectorised.learners import INDICES, index_of, integrates, shares, tables_of
+from randomist.vectorised.realist import BLOCK
 from randomist.vectorised.spaces import Set, set_of
 from randomist.vectorised.tasks import payoff_of
 
@@ -176,9 +178,10 @@ def _told(progress: Callable[[int], None] | bool | None, total: int) -> Iterator
 
 
 def _chunk(seeds: int, rounds: int, memory: int, stores: bool, space: Set) -> int:
-    """How many runs fit: K x T ratios each, their mixture and payoffs, what they return, and sums at nodes."""
-    at_nodes = 0 if space.nodes is None else 3 * 8 * space.nodes.weights.size
-    one = rounds * (space.size * BYTES + 16 if stores else 0) + rounds * 32 + 64 * space.size + at_nodes
+    """How many runs fit: K x T ratios each, their mixture and payoffs, what they return, and what integrals take."""
+    one = rounds * (space.size * BYTES + 16 if stores else 0) + rounds * 32 + 64 * space.size
+    if space.nodes is not None:  # sums at nodes, and the weights and bins of some samples
+        one += 8 * (3 * space.nodes.weights.size + LONG * (2 * BINS + min(space.size, BLOCK)))
     most = max(1, memory // one)
     return -(-seeds // -(-seeds // most))  # chunks of one size
 
