@@ -123,7 +123,7 @@ def on_device(arguments: argparse.Namespace) -> dict[str, Any]:
         rounds, task = arguments.rounds or problem["rounds"], rd.task(problem["task"], **problem["settings"])
         for learner in arguments.learners.split(","):
             times = []
-            for _ in range(2):
+            for _ in range(arguments.times):
                 begin = time.perf_counter()
                 runs = vectorised.optimize_many(task, learner, rounds, arguments.seeds, device=arguments.device)
                 times.append(time.perf_counter() - begin)
@@ -131,7 +131,7 @@ def on_device(arguments: argparse.Namespace) -> dict[str, Any]:
             assert regret is not None
             row = summary(regret[:, -1]) | {"seconds": times, "rounds": rounds}
             found["rows"][f"{name} {learner}"] = row
-            took = f"{times[0]:.1f} s, then {times[1]:.1f} s"
+            took = ", then ".join(f"{seconds:.1f} s" for seconds in times)
             print(f"{name} {learner}: {took}; {row['mean']:.3f} ± {row['error']:.3f}", flush=True)
     return found
 
@@ -324,6 +324,7 @@ def main(given: list[str] | None = None) -> None:
         one.add_argument("--device", default="gpu")
         one.add_argument("--decisions", type=int, default=10**6)
         one.add_argument("--jobs", type=int, default=1)
+        one.add_argument("--times", type=int, default=2, help="how often each row is run")
         one.add_argument("--save", type=Path, default=Path(f"out/{kind}.json"))
     both = kinds.add_parser("compare")
     both.add_argument("ours", type=Path)

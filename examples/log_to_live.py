@@ -147,8 +147,8 @@ def main() -> None:
     seconds = time.monotonic() - began
     print(f"{served:,} visitors in {seconds:.0f} s: {', '.join(f'{name} {n:,}' for name, n in plays.items())}")
 
-    evaluate = [randomist, "evaluate", "study:shop", "--storage", storage, "--baseline", OLD, "--payoff-range", "0", "1"]
-    print(subprocess.run(evaluate, capture_output=True, text=True, check=True).stdout.strip())
+    evaluate = f"evaluate study:shop --storage {storage} --baseline {OLD} --payoff-range 0 1".split()
+    print(subprocess.run([randomist, *evaluate], capture_output=True, text=True, check=True).stdout.strip())
     found, truth = rd.load_study("shop", storage=storage).log().evaluate(), truths(SHOP, seed=1)
     inside = [found.low[k] <= truth[name] <= found.high[k] for k, name in enumerate(found.candidates)]
     print("truth:", ", ".join(f"{name} {truth[name]:.4f}" for name in found.candidates))

@@ -30,7 +30,6 @@ from randomist.vectorised import realist
 from randomist.vectorised.backend import computing_on, device_named, memory_of
 from randomist.vectorised.history import LONG, Own, Shared
 from randomist.vectorised.learners import INDICES, index_of, integrates, shares, tables_of
-from randomist.vectorised.realist import BLOCK
 from randomist.vectorised.spaces import Set, set_of
 from randomist.vectorised.tasks import payoff_of
 
@@ -181,7 +180,7 @@ def _chunk(seeds: int, rounds: int, memory: int, stores: bool, space: Set) -> in
     """How many runs fit: K x T ratios each, their mixture and payoffs, what they return, and what integrals take."""
     one = rounds * (space.size * BYTES + 16 if stores else 0) + rounds * 32 + 64 * space.size
     if space.nodes is not None:  # sums at nodes, and the weights and bins of some samples
-        one += 8 * (3 * space.nodes.weights.size + LONG * (2 * BINS + min(space.size, BLOCK)))
+        one += 8 * (3 * space.nodes.weights.size + LONG * (2 * BINS + min(space.size, realist.EXACT)))
     most = max(1, memory // one)
     return -(-seeds // -(-seeds // most))  # chunks of one size
 

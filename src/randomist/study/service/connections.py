@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class Connection(H11Protocol):
-    """One client's connection. A whole head of a request must come within `header_timeout` seconds.
+    """One client's connection. A whole head of a request must come within `header_timeout` seconds, or 0.7 of that.
 
     The body has a limit of its own (`LimitRequests`), and between requests uvicorn waits for `timeout_keep_alive`.
     """
@@ -33,7 +34,8 @@ class Connection(H11Protocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self._forget()  # a request is under way
         elif self._deadline is None:
-            self._deadline = self.loop.call_later(self.header_timeout, self.transport.close)
+            seconds = self.header_timeout * random.uniform(0.7, 1.0)  # thousands that came at once do not go at once
+            self._deadline = self.loop.call_later(seconds, self.transport.close)
 
     def _forget(self) -> None:
         if self._deadline is not None:
