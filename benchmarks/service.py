@@ -237,7 +237,7 @@ def read(address: str, number: int, end: float) -> None:
         while time.monotonic() < end:
             with contextlib.suppress(RandomistError):
                 if number:
-                    service.study("box").estimate([[rng.random()] for _ in range(1000)])
+                    service.study("box").estimate([rng.random() for _ in range(1000)])
                 else:
                     service.call("GET", "studies/bench/dashboard")
 
