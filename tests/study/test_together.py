@@ -145,9 +145,9 @@ def test_several_tells_of_one_request(sqlite):
     assert study.trials()[4].log_likelihoods == {"old": -0.5, "new": -1.0}
 
 
-def test_reads_are_answered_by_another_process(sqlite, monkeypatch):
-    rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=sqlite)
-    with serving(sqlite) as service:
+def test_reads_are_answered_by_another_process(url, monkeypatch):
+    rd.create_study("car", rd.Randomist(GAUSSIANS, seed=0), storage=url)
+    with serving(url) as service:
         reads = service.app.state.reads
         monkeypatch.setattr(rd.study.Study, "estimates", lambda self: 1 / 0)  # here, and nowhere else
         before = service.request("GET", f"{CAR}/estimates")

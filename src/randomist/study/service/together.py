@@ -46,8 +46,8 @@ class Group(Generic[C, A]):
         try:
             while self._waiting:
                 some, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
-                calls = [call for call, _ in some]
-                for (_, answer), given in zip(some, await self._answers(calls), strict=True):
+                answers = await self._answers([call for call, _ in some])
+                for (_, answer), given in zip(some, answers, strict=True):
                     if answer.done():  # whoever called is gone
                         continue
                     if isinstance(given, Exception):
@@ -59,7 +59,9 @@ class Group(Generic[C, A]):
 
     async def _answers(self, calls: Sequence[C]) -> Sequence[A | Exception]:
         try:
-            return await anyio.to_thread.run_sync(self._do, calls, limiter=self._threads)
+            answers = await anyio.to_thread.run_sync(self._do, calls, limiter=self._threads)
+            assert len(answers) == len(calls), "one answer per call"
+            return answers
         except Exception as error:
             return [error] * len(calls)
 
