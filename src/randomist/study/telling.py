@@ -106,8 +106,8 @@ class Teller:
 
     def _close(self, tells: dict[int, Tell]) -> dict[int, Exception | None]:
         """What becomes of some of the calls; those for which there are other policies by now are not among them."""
-        known = self.reader.known
         decisions = self._decisions([tell for tell in tells.values() if callable(tell.new)])
+        known = self.reader.known
         ready: dict[int, NewTell] = {}
         answers: dict[int, Exception | None] = {}
         for i, tell in tells.items():
@@ -143,23 +143,22 @@ class Teller:
         return NewTell(tell.id, new._replace(closed_by=tell.worker), ticket, known.changes)
 
     def _decisions(self, tells: Sequence[Tell]) -> dict[int, int]:
-        """Which policy acted in each trial, by the trials' ids."""
-        found: dict[int, int] = {}
-        for tell in tells:
-            for look in (False, True):
-                if not isinstance(tell.trial, Trial) or (look and tell.id in found):
-                    break
-                if look:
-                    self.reader.look()
-                try:
-                    found[tell.id] = decision_number(tell.trial.decision, _finite(self.reader.known).size)
-                except ParameterError:
-                    continue
+        """Which policy acted in each trial, by the trials' ids: as the trial says, or as its row does."""
+        given = {tell.id: self._acted(tell.trial.decision) for tell in tells if isinstance(tell.trial, Trial)}
+        found = {id_: decision for id_, decision in given.items() if decision is not None}
         wanted = sorted({tell.id for tell in tells if not isinstance(tell.trial, Trial)})
-        if wanted:
-            rows = self.storage.some(self.study, wanted)
-            found |= self.reader.decisions(rows)
-        return found
+        return found | self.reader.decisions(self.storage.some(self.study, wanted)) if wanted else found
+
+    def _acted(self, decision: Any) -> int | None:
+        """The number of a policy that there is, maybe since the last look."""
+        for look in (False, True):
+            if look:
+                self.reader.look()
+            try:
+                return decision_number(decision, _finite(self.reader.known).size)
+            except ParameterError:
+                continue
+        return None
 
     def _said(self, new: NewTell) -> bool:
         """Whether a trial was told the same before, when there were fewer policies."""
