@@ -7,10 +7,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import numpy as np
 import pytest
 
 import randomist as rd
-from randomist.errors import ClosedTrialError, PayoffError, ServiceError, ShapeError, UnknownTrialError
+from randomist.errors import ClosedTrialError, MediatorError, PayoffError, ServiceError, ShapeError, UnknownTrialError
 from randomist.study.client import Client
 from randomist.study.service import reading
 from tests.problems import GAUSSIANS
@@ -143,6 +144,34 @@ def test_several_tells_of_one_request(sqlite):
         assert service.request("POST", "/api/v1/studies/ads/tells", {"tells": []})[0] == 422
     assert [trial.payoff for trial in study.trials()] == [0.0, 1.0, 0.0, 1.0, 1.0]
     assert study.trials()[4].log_likelihoods == {"old": -0.5, "new": -1.0}
+
+
+def test_more_tells_than_a_transaction_or_a_request_takes(sqlite, monkeypatch):
+    study = rd.create_study("ads", rd.Randomist(TWO, payoff_range=(0, 1), seed=0), storage=sqlite)
+    calls = slow(monkeypatch, study.storage, "close_all", 0.0)
+    trials = [trial for _ in range(3) for trial in study.ask(1000)]
+    done = [{"old": -0.5, "new": -1.0}] * 1500
+    study.tell_all(trials[:1500], [0.5] * 1500, log_likelihoods=done)
+    assert [len(tells) for tells in calls] == [1000, 500]
+    study.tell_all([], [])
+    with serving(sqlite, body=20_000) as service, Client(service.address, ADMIN) as client:
+        remote = client.study("ads")
+        remote.tell_all(trials[1500:], [1.0] * 1500, log_likelihoods=done)
+        remote.tell_all([], [])
+        with pytest.raises(ServiceError, match="20000 bytes"):
+            remote.tell(0, 0.5, log_likelihoods={f"p{k}": -1.0 for k in range(2000)})
+    assert study.counters.told == 3000
+
+
+def test_what_a_policy_cannot_have_done_is_refused_alone(sqlite):
+    study = rd.create_study("ads", rd.Randomist(TWO, payoff_range=(0, 1), seed=0), storage=sqlite)
+    trials = study.ask(3)
+    never = {name: -np.inf if name == trials[1].name else -1.0 for name in ("old", "new")}
+    with pytest.raises(MediatorError, match="must be finite"):
+        study.tell_all(
+            trials, [0.5] * 3, log_likelihoods=[{"old": -1.0, "new": -1.0}, never, {"old": -1.0, "new": -1.0}]
+        )
+    assert [trial.state for trial in study.trials()] == ["told", "asked", "told"]
 
 
 def test_reads_are_answered_by_another_process(url, monkeypatch):

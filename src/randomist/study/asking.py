@@ -8,18 +8,16 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from randomist._checks import whole_number
-from randomist.errors import ParameterError, RandomistError, StorageError
+from randomist.errors import RandomistError, StorageError
 from randomist.learners.base import Proposal, Trial
 from randomist.study import replay
+from randomist.study.checks import LARGEST_BATCH
 from randomist.study.reader import Reader
 from randomist.study.records import AskRequest, NewAsk, NewTrial, StudyRecord
 from randomist.study.replica import Replica
 from randomist.study.rows import Shapes
 from randomist.study.storages.base import Raced, Storage
 from randomist.study.streams import Stream, Streams
-
-LARGEST_BATCH = 1000
 
 
 class Wish(NamedTuple):
@@ -34,14 +32,6 @@ class Wish(NamedTuple):
     def request(self, basis: int, expected: int | None) -> AskRequest:
         ticket = self.ticket or uuid.uuid4().hex
         return AskRequest(self.worker, self.lease, ticket, self.ticket is not None, basis, expected)
-
-
-def check_batch(n: int, named: str) -> int:
-    """So many trials may be asked at once."""
-    n = whole_number(n, named)
-    if n > LARGEST_BATCH:
-        raise ParameterError(f"{named} must be at most {LARGEST_BATCH}, got {n!r:.80}; ask several times")
-    return n
 
 
 class Asker:

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from randomist._checks import whole_number
 from randomist.errors import ParameterError, UnknownTrialError
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 TICKET = r"^[A-Za-z0-9._:-]{1,64}$"
 LONGEST_LEASE = 366 * 24 * 3600.0  # a year
 REASON = 1000  # characters of a reason that are kept
+LARGEST_BATCH = 1000  # trials that are asked, or told, in one transaction
 _NAME, _TICKET = re.compile(NAME[1:-1]), re.compile(TICKET[1:-1])
 
 
@@ -73,3 +75,11 @@ def clean(reason: Any) -> str:
 def _shown(value: Any) -> str:
     text = ascii(value)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def check_batch(n: int, named: str) -> int:
+    """So many trials may be asked at once."""
+    n = whole_number(n, named)
+    if n > LARGEST_BATCH:
+        raise ParameterError(f"{named} must be at most {LARGEST_BATCH}, got {n!r:.80}; ask several times")
+    return n

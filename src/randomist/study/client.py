@@ -28,7 +28,7 @@ from randomist.errors import MediatorError, ParameterError, RandomistError, Serv
 from randomist.histories.estimates import Estimates
 from randomist.learners.base import Trial
 from randomist.learners.payoffs import number
-from randomist.study.checks import check_id, check_name, check_ticket, clean
+from randomist.study.checks import LARGEST_BATCH, check_id, check_name, check_ticket, clean
 from randomist.study.records import AuditEntry
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class RemoteStudy:
         *,
         log_likelihoods: Sequence[Mapping[str, float] | ArrayLike] | None = None,
     ) -> None:
-        """The payoffs of several trials in one request: as of a study in this process."""
+        """The payoffs of several trials, as many in a request as the service takes: as of a study in this process."""
         values = np.asarray(payoffs, dtype=object).ravel().tolist()
         given = [None] * len(trials) if log_likelihoods is None else list(log_likelihoods)
         if not len(trials) == len(values) == len(given):
@@ -213,8 +213,20 @@ class RemoteStudy:
             {"id": _id(trial), "payoff": number(value), "log_likelihoods": _likelihoods(each, names)}
             for trial, value, each in zip(trials, values, given, strict=True)
         ]
-        for refused in self.client.call("POST", f"{self._path}/tells", {"tells": tells})["refused"]:
+        parts = [tells[i : i + LARGEST_BATCH] for i in range(0, len(tells), LARGEST_BATCH)]
+        for refused in [one for part in parts for one in self._tells(part)]:
             raise _error(refused["error"], refused["message"]) or ServiceError(refused["message"])
+
+    def _tells(self, tells: list[dict[str, Any]]) -> list[dict[str, str]]:
+        """Tell these; what the service refused of them. More than it takes in one request are sent in two."""
+        try:
+            refused: list[dict[str, str]] = self.client.call("POST", f"{self._path}/tells", {"tells": tells})["refused"]
+            return refused
+        except ServiceError as error:
+            if error.status != 413 or len(tells) == 1:
+                raise
+        half = len(tells) // 2
+        return self._tells(tells[:half]) + self._tells(tells[half:])
 
     def tell_episode(self, trial: Trial | int, episode: Episode) -> None:
         """What the policy of a trial did, in a study of policies over trajectories."""

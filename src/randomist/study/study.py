@@ -18,8 +18,8 @@ from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite, Space
 from randomist.study import changes, replay, telling
 from randomist.study.answers import Answers
-from randomist.study.asking import Asker, Wish, check_batch
-from randomist.study.checks import check_id, check_lease, check_ticket, check_worker, clean
+from randomist.study.asking import Asker, Wish
+from randomist.study.checks import check_batch, check_id, check_lease, check_ticket, check_worker, clean
 from randomist.study.forks import on_fork
 from randomist.study.keeping import Kept
 from randomist.study.looking import Looked

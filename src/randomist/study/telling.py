@@ -7,6 +7,7 @@ there are at that moment.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from randomist.errors import (
@@ -24,7 +25,7 @@ from randomist.learners.payoffs import PayoffScale, number
 from randomist.spaces import Finite
 from randomist.study import observed
 from randomist.study.asking import Asker
-from randomist.study.checks import check_id
+from randomist.study.checks import LARGEST_BATCH, check_id
 from randomist.study.reader import Known, Reader
 from randomist.study.records import Closed, ClosedRow, NewClosing, NewTell
 from randomist.study.storages.base import Raced, Storage, never_asked
@@ -94,7 +95,8 @@ class Teller:
         """Of each call None, or the error that it raises; on disk when this returns."""
         answers: dict[int, Exception | None] = {}
         while len(answers) < len(tells):
-            left = {i: tell for i, tell in enumerate(tells) if i not in answers}
+            open_ = ((i, tell) for i, tell in enumerate(tells) if i not in answers)
+            left = dict(islice(open_, LARGEST_BATCH))  # of one transaction
             try:
                 answers |= self._close(left)
             except StudyDataError as error:  # of the row of one of them

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from randomist.learners import LEARNERS
-from randomist.study.asking import LARGEST_BATCH
-from randomist.study.checks import LONGEST_LEASE, NAME, REASON, TICKET
+from randomist.study.checks import LARGEST_BATCH, LONGEST_LEASE, NAME, REASON, TICKET
 from randomist.study.opening import LEASE
 from randomist.study.records import State
 

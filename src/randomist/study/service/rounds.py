@@ -17,29 +17,25 @@ from randomist.study.study import Study
 from randomist.study.telling import Tell
 
 router = APIRouter()
+ASKS: Any = {"response_model": models.Asked, "responses": problems(404, 409), "dependencies": [WORK]}
+CLOSES: Any = ASKS | {"response_model": models.Closed, "response_model_exclude_none": True}
 
 
-@router.post("/studies/{name}/ask", response_model=models.Asked, responses=problems(404, 409), dependencies=[WORK])
+@router.post("/studies/{name}/ask", **ASKS)
 async def ask(request: Request, name: Name, body: models.Ask) -> Any:
     """The next trials; on disk when the answer comes."""
     how: Any = {"lease": body.lease, "ticket": body.ticket, "worker": body.worker or caller_of(request)}
     return _asked(await together_of(request).ask(name, lambda study: study.as_wish(body.batch, **how)))
 
 
-@router.post("/studies/{name}/confirm", response_model=models.Asked, responses=problems(404, 409), dependencies=[WORK])
+@router.post("/studies/{name}/confirm", **ASKS)
 async def confirm(request: Request, name: Name, body: models.Confirm) -> Any:
     """Trials that play the recommended point itself; on disk when the answer comes. Of Auto."""
     how: Any = {"lease": body.lease, "ticket": body.ticket, "worker": body.worker or caller_of(request)}
     return _asked(await together_of(request).ask(name, lambda study: study.as_wish(body.n, "n", confirm=True, **how)))
 
 
-@router.post(
-    "/studies/{name}/trials/{number}/tell",
-    response_model=models.Closed,
-    response_model_exclude_none=True,
-    responses=problems(404, 409),
-    dependencies=[WORK],
-)
+@router.post("/studies/{name}/trials/{number}/tell", **CLOSES)
 async def tell(request: Request, name: Name, number: Number, body: models.Tell) -> Any:
     """The payoff of a trial, or that it broke a constraint; on disk when the answer comes. Again changes nothing."""
     known, who = _likelihoods(body.log_likelihoods), who_of(request)
@@ -55,8 +51,8 @@ async def tell(request: Request, name: Name, number: Number, body: models.Tell) 
 async def tell_all(request: Request, name: Name, body: models.Tells) -> Any:
     """The payoffs of several trials; on disk when the answer comes. Again changes nothing.
 
-    Nothing is written where a payoff, or what was done, cannot be one. A trial that has another payoff refuses, and the
-    others are told.
+    Nothing is written where a payoff cannot be one. A trial refuses that has another payoff, or whose policies cannot
+    have done what is said; the others are told.
     """
     trials, payoffs = [one.id for one in body.tells], [one.payoff for one in body.tells]
     known, who = [_likelihoods(one.log_likelihoods) for one in body.tells], who_of(request)
@@ -69,13 +65,7 @@ async def tell_all(request: Request, name: Name, body: models.Tells) -> Any:
     return {"told": len(trials) - len(refused), "refused": refused}
 
 
-@router.post(
-    "/studies/{name}/trials/{number}/episode",
-    response_model=models.Closed,
-    response_model_exclude_none=True,
-    responses=problems(404, 409),
-    dependencies=[WORK],
-)
+@router.post("/studies/{name}/trials/{number}/episode", **CLOSES)
 async def tell_episode(request: Request, name: Name, number: Number, body: models.Episode) -> Any:
     """What the policy of a trial did, in a study of policies over trajectories; on disk when the answer comes."""
     who = who_of(request)
@@ -83,13 +73,7 @@ async def tell_episode(request: Request, name: Name, number: Number, body: model
     return {"id": number, "state": "told"}
 
 
-@router.post(
-    "/studies/{name}/trials/{number}/fail",
-    response_model=models.Closed,
-    response_model_exclude_none=True,
-    responses=problems(404, 409),
-    dependencies=[WORK],
-)
+@router.post("/studies/{name}/trials/{number}/fail", **CLOSES)
 async def fail(request: Request, name: Name, number: Number, body: models.Fail) -> Any:
     """A trial that will never be answered."""
     who = who_of(request)
