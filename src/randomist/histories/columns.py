@@ -44,6 +44,16 @@ class Block:
     def full(self) -> bool:
         return bool(self.used == self.ratios.shape[1])
 
+    @property
+    def keyed(self) -> bool:
+        """Whether its samples are counted."""
+        return self.counts is not None
+
+    @property
+    def saved(self) -> Array:
+        """The ratios that are used, a row a sample."""
+        return self.ratios[:, : self.used].T
+
 
 class Part(NamedTuple):
     """Some samples as estimators see them; weights are ω/m.  (S, n), (n,), (n,)"""
@@ -304,15 +314,17 @@ class Columns:
             sample.payoff = float(payoffs[sample.number])
         start, others = 0, np.delete(payoffs, [sample.number for sample in apart])
         for block in self._blocks():
-            if block.counts is None:
+            if not block.keyed:
                 block.payoffs[: block.used] = others[start : start + block.used]
+                if block.squares is not None:
+                    block.squares[: block.used] = block.payoffs[: block.used] ** 2
                 start += block.used
 
     def rescale(self, factor: float, shift: float) -> None:
         """Payoffs y of the counted samples become factor y + shift; so their sums are known without them."""
         self.rescaled += 1
         for block in self._blocks():
-            if block.counts is not None and block.squares is not None:
+            if block.keyed and block.counts is not None and block.squares is not None:
                 n = slice(block.used)
                 squares = factor**2 * block.squares[n] + 2 * factor * shift * block.payoffs[n]
                 block.squares[n] = squares + shift**2 * block.counts[n]
@@ -328,13 +340,13 @@ class Columns:
         recent = self.recent
         played = recent[layout.FIRST : layout.FIRST + recent[layout.SINCE]]
         state: dict[str, Any] = {"plays": self.plays.copy(), "eras": int(recent[layout.ERAS]), "recent": played.copy()}
-        blocks = [block for block in self._blocks() if block.counts is not None]
+        blocks = [block for block in self._blocks() if block.keyed]
         apart = [sample for sample in self.distant if sample.number < 0]
         if blocks or apart:
             state["counted"] = {
                 "rescaled": self.rescaled,
                 "keys": np.frombuffer(b"".join(self.places), np.int64).reshape(-1, 2).copy(),
-                "ratios": _joined([block.ratios[:, : block.used].T for block in blocks], self.sources),
+                "ratios": _joined([block.saved for block in blocks], self.sources),
                 "payoffs": _joined([block.payoffs[: block.used] for block in blocks]),
                 "counts": _joined([block.counts[: block.used] for block in blocks if block.counts is not None]),
                 "squares": _joined([block.squares[: block.used] for block in blocks if block.squares is not None]),

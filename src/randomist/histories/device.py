@@ -43,11 +43,10 @@ class DeviceHistory(FiniteHistory):
         estimator: Estimator,
         *,
         nodes: bool = False,
-        window: int | None = None,
-        discount: float | None = None,
         device: str = "gpu",
+        **forgetting: Any,
     ) -> None:
-        if window is not None or discount is not None:
+        if any(value is not None for value in forgetting.values()):
             raise ParameterError(
                 f"a history that forgets is small, and stays with the CPU: leave device={device!r} out, or window and "
                 "discount"

@@ -48,6 +48,14 @@ class DeviceBlock:
         return self.used == len(self.payoffs)
 
     @property
+    def keyed(self) -> bool:
+        return self.exact is not None
+
+    @property
+    def saved(self) -> Array:
+        return np.array(self.exact)
+
+    @property
     def width(self) -> int:
         """How many columns a sum goes over: those that are used, filled up to one of a few sizes."""
         filled: int = 1 << (self.used - 1).bit_length()
@@ -281,55 +289,10 @@ class DeviceColumns(Columns):
         for sample in self.distant:
             yield Part(self._weights(sample)[:, None], np.array([sample.payoff]), np.ones(1))
 
-    # Payoffs change when the range of payoffs does.
-
     def _blocks(self) -> list[Any]:
         return self.blocks
 
-    def replace_payoffs(self, payoffs: Array) -> None:
-        apart = [sample for sample in self.distant if sample.number >= 0]
-        for sample in apart:
-            sample.payoff = float(payoffs[sample.number])
-        start, others = 0, np.delete(payoffs, [sample.number for sample in apart])
-        for block in self.blocks:
-            if block.exact is None:
-                values = others[start : start + block.used]
-                block.payoffs[: block.used], block.squares[: block.used] = values, values**2
-                start += block.used
-
-    def rescale(self, factor: float, shift: float) -> None:
-        self.rescaled += 1
-        for block in self.blocks:
-            if block.exact is not None:
-                n = slice(block.used)
-                squares = factor**2 * block.squares[n] + 2 * factor * shift * block.payoffs[n]
-                block.squares[n] = squares + shift**2 * block.counts[n]
-                block.payoffs[n] = factor * block.payoffs[n] + shift * block.counts[n]
-        for sample in self.distant:
-            if sample.number < 0:
-                sample.payoff = factor * sample.payoff + shift
-
     # Save and load.
-
-    def state(self) -> dict[str, Any]:
-        recent = self.recent
-        played = recent[layout.FIRST : layout.FIRST + recent[layout.SINCE]]
-        state: dict[str, Any] = {"plays": self.plays.copy(), "eras": int(recent[layout.ERAS]), "recent": played.copy()}
-        apart = [sample for sample in self.distant if sample.number < 0]
-        places: list[Any] = list(self.places.values())
-        if places or apart:
-            none = np.empty((0, self.sources))
-            state["counted"] = {
-                "rescaled": self.rescaled,
-                "keys": np.frombuffer(b"".join(self.places), np.int64).reshape(-1, 2).copy(),
-                "ratios": np.array([block.exact[i] for block, i in places]) if places else none,
-                "payoffs": np.array([block.payoffs[i] for block, i in places]),
-                "counts": np.array([block.counts[i] for block, i in places]),
-                "squares": np.array([block.squares[i] for block, i in places]),
-                "distant_log_ratios": np.array([sample.log_ratios for sample in apart]) if apart else none,
-                "distant_payoffs": np.array([sample.payoff for sample in apart]),
-            }
-        return state
 
     def restore(self, state: dict[str, Any]) -> None:
         same = Columns(self.sources, 1, self.by_payoff)
@@ -338,8 +301,7 @@ class DeviceColumns(Columns):
         self.on_device = jnp.asarray(self.plays[layout.NOW], jnp.float64)
         self.distant = same.distant
         for key, (theirs, i) in same.places.items():
-            block = self._room(keyed=True)
-            at, exact = block.used, theirs.ratios[:, i].copy()
+            exact = theirs.ratios[:, i].copy()
             assert theirs.counts is not None
             assert theirs.squares is not None
             if exact.max() > np.exp(passes.MOST):
@@ -347,6 +309,8 @@ class DeviceColumns(Columns):
                     log_ratios, times = np.log(exact), float(theirs.counts[i])
                 self.distant += [Distant(-1, log_ratios, float(theirs.payoffs[i]) / times)] * int(times)
                 continue
+            block = self._room(keyed=True)
+            at = block.used
             assert block.exact is not None
             block.exact.append(exact)
             self._write(block, 0, jnp.asarray(exact, jnp.float32), 0.0, None, 0.0)
