@@ -11,7 +11,7 @@ import randomist as rd
 from randomist.learners.box import scouting
 from randomist.learners.box.climbing import LARGEST
 from randomist.learners.box.filling import filling_point
-from randomist.learners.box.samples import REMEMBERED, remembered
+from randomist.learners.box.samples import REMEMBERED, mean_excess, remembered
 from tests.learners.playing import averages, fed, hill
 
 
@@ -150,9 +150,9 @@ def test_mean_excess_is_of_the_largest():
     payoffs = np.random.default_rng(2).random(50)
     largest = sorted(payoffs, reverse=True)
     expected = sum(largest[k] - largest[5] for k in range(5)) / 5
-    assert scouting.mean_excess(payoffs) == pytest.approx(expected, rel=1e-12)
-    assert scouting.mean_excess(np.array([3.0, 1.0])) == 2
-    assert scouting.mean_excess(np.array([1.0])) == 0
+    assert mean_excess(payoffs) == pytest.approx(expected, rel=1e-12)
+    assert mean_excess(np.array([3.0, 1.0])) == 2
+    assert mean_excess(np.array([1.0])) == 0
 
 
 def test_fruitless_scouts_wait_longer():

@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal
 from randomist.importance.passes import surface as passes
 from randomist.learners.box import landscape as landscapes
 from randomist.learners.box import surface as surfaces
+from randomist.learners.box.climbing import LARGEST, SMALLEST, STEP, scale_at
 from randomist.learners.box.landscape import Landscape, border
 from randomist.learners.box.surface import LENGTHS, NOISES, USUAL, likeliest, possible, surface
 
@@ -110,6 +111,48 @@ def test_what_is_pending_counts_as_if_it_paid_what_is_expected(rng):
     apart = passes.distances(np.concatenate([samples, pending]))
     again = surface(samples, payoffs, 4, 3, pending, apart)
     np.testing.assert_array_equal(again.means(points), after.means(points))
+
+
+def test_taught_is_what_one_payoff_changes(rng):
+    samples, payoffs = problem(rng)
+    found = surface(samples, payoffs, 4, 3, NONE)
+    length, ratio = LENGTHS[4] * math.sqrt(3), found.noise / found.variance
+    for point in rng.random((10, 3)):
+        (mean,), (deviation,) = found.posterior(point[None])
+        more = np.vstack([samples, point])
+        usual_surprise = math.sqrt(deviation**2 + found.noise)
+        told = np.append(payoffs, mean + usual_surprise) - found.level
+        weights = np.linalg.solve(matern(more, more, length) + ratio * np.eye(len(more)), told)
+        after = found.level + (matern(point[None], more, length) @ weights)[0]
+        (same,), (taught,) = found.taught(point[None])
+        assert same == mean
+        assert taught == pytest.approx(after - mean, rel=1e-7)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05, 0.3])
+def test_a_cloud_is_as_wide_as_its_plays_teach(rng, noise):
+    """The first of all scales, from the largest, at which it loses no more than twice what one of its plays teaches."""
+    samples = rng.random((80, 3))
+    payoffs = -np.sum((samples - 0.5) ** 2, axis=1) + noise * rng.standard_normal(80)
+    found = surface(samples, payoffs, 4, 1 if noise == 0 else 4, NONE)
+    land = Landscape(found, found, -math.inf, 1.0, None)
+    best, half = np.full(3, 0.5), rng.standard_normal((8, 3))
+    cloud = np.concatenate([half, -half])
+
+    def pays(scale, tail):
+        points = np.clip(best + scale * cloud, 0, 1)
+        mean, deviation = found.posterior(points)
+        loss, room = found.means(best[None])[0] - mean.mean(), payoffs.max() + math.sqrt(found.noise) - mean
+        twice = 2 * deviation**2 / np.sqrt(deviation**2 + found.noise)
+        return loss <= twice.mean() and loss <= np.minimum(np.minimum(np.maximum(room, 0), twice), tail).mean()
+
+    for tail in (math.inf, 0.02, 0.0):
+        scale, expected = scale_at(land, best, LARGEST, cloud, tail), LARGEST
+        while expected > SMALLEST and not pays(expected, tail):
+            expected = max(STEP * expected, SMALLEST)
+        assert scale == expected
+        assert scale_at(land, best, scale, cloud, tail) == scale
+    assert scale == SMALLEST  # where the best payoffs do not exceed one another, there is nothing to find
 
 
 def test_the_likeliest_neighbour_is_found(rng):

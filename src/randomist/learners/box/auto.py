@@ -26,7 +26,16 @@ from randomist.learners.box.climbing import FEWER, LARGEST, REFINEMENTS, scale_a
 from randomist.learners.box.filling import filling_point
 from randomist.learners.box.interval import Confirmation, Interval
 from randomist.learners.box.landscape import Landscape, border
-from randomist.learners.box.samples import FEWEST, REMEMBERED, Samples, middle_and_spread, remembered, scores, units
+from randomist.learners.box.samples import (
+    FEWEST,
+    REMEMBERED,
+    Samples,
+    mean_excess,
+    middle_and_spread,
+    remembered,
+    scores,
+    units,
+)
 from randomist.learners.box.surface import USUAL, Surface, likeliest, possible, surface
 from randomist.learners.payoffs import number
 from randomist.spaces import Box
@@ -73,8 +82,8 @@ class Auto(BoxLearner):
     Gaussian processes go through payoffs and through their ranks, at the nearest samples and some of all others; how
     smooth they are and how much is noise follows from their evidence. Each round plays N(x, (s·width)²), truncated to
     the box, at the point x of the best rank whose mean payoff is not below the best that is sure. s is the largest
-    scale at which what is lost on average, compared with x, is within a posterior deviation: as wide as cannot be
-    told apart from the best. A scout goes to a place where the process is unsure, if what it may find, earned for as
+    scale at which what is lost on average, compared with x, is within twice what one play may teach, and within what
+    the best payoffs promise. A scout goes to a place where the process is unsure, if what it may find, earned for as
     long again as the run has lasted, is more than it costs; the more of them come back with nothing, the longer the
     next one waits. One round of sixteen plays the last point once more, and now and then, or while all payoffs are
     equal, the box is filled.
@@ -260,7 +269,7 @@ class Auto(BoxLearner):
         search = position.scale, samples, self._rng
         best = searched(found.values, found.scores, position.best, *search, REFINEMENTS)
         firm = searched(found.firmness, found.payoffs, position.firm, *search, FEWER)
-        scale = scale_at(found, best, position.scale, self._cloud)
+        scale = scale_at(found, best, position.scale, self._cloud, mean_excess(samples.units))
         self.search = replace(position, best=best, firm=firm, scale=scale)
         if self._replays(self._next_id) and self.told:
             return self._decision(np.clip(samples.points[-1], 0.0, 1.0), 0.0)

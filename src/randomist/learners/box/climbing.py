@@ -1,4 +1,4 @@
-"""From a point to a better one on a surface, and how far around it nothing is lost."""
+"""From a point to a better one on a surface, and how far around it a play may teach more than it loses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REACHES = np.array([0.3, 1.0, 3.0])  # scales of the local ones
 STEPS = np.array([0.03, 0.1, 0.3, 1.0, 3.0])  # uphill, in diagonals of the cloud
 CLIMBS = 4
 LEADERS = 5  # best payoffs, towards whose points candidates lie
-CAUTION = 5  # dimensions in which a cloud may lose half of a deviation
+WORTH = 2.0  # what one play teaches, times this, is what a cloud may lose in a round
 FEASIBLE = 0.9  # of a cloud must be allowed
 
 
@@ -59,27 +59,29 @@ def candidates(found: Surface, best: Array, scale: float, samples: Array, leader
     return points
 
 
-def scale_at(found: Landscape, best: Array, scale: float, cloud: Array) -> float:
-    """The largest scale, of those a factor apart, at which a cloud cannot be told apart from its centre."""
-    share = best.size / (best.size + CAUTION)
-    score, payoff = (surface.means(best[None])[0] for surface in (found.scores, found.payoffs))
-    most = found.payoffs.ceiling + math.sqrt(found.payoffs.noise)  # where all pay that, there is nothing to find
+def scale_at(found: Landscape, best: Array, scale: float, cloud: Array, tail: float) -> float:
+    """The largest scale, of those a factor apart, at which a cloud loses no more than its plays may teach.
 
-    def alike(scale: float) -> bool:
+    Nor more than `tail`: by how much the best payoffs exceed one another. Where they do not, there is nothing to find.
+    """
+    score, payoff = (surface.means(best[None])[0] for surface in (found.scores, found.payoffs))
+    most = found.payoffs.ceiling + math.sqrt(found.payoffs.noise)  # where all pay that, neither
+
+    def pays(scale: float) -> bool:
         points = np.clip(best + scale * cloud, 0.0, 1.0)
-        mean, deviation = found.scores.posterior(points)
-        if score - mean.mean() > share * deviation.mean():
+        mean, taught = found.scores.taught(points)
+        if score - mean.mean() > WORTH * taught.mean():
             return False
-        mean, deviation = found.payoffs.posterior(points)
-        if payoff - mean.mean() > share * np.clip(most - mean, 0.0, deviation).mean():
+        mean, taught = found.payoffs.taught(points)
+        if payoff - mean.mean() > np.minimum(np.clip(most - mean, 0.0, WORTH * taught), tail).mean():
             return False
         return bool(found.allowed(points).mean() >= FEASIBLE)
 
-    if alike(scale):
-        while scale < LARGEST and alike(min(scale / STEP, LARGEST)):
+    if pays(scale):
+        while scale < LARGEST and pays(min(scale / STEP, LARGEST)):
             scale = min(scale / STEP, LARGEST)
         return scale
     least = SMALLEST if found.border is None else CLOSEST
-    while scale > least and not alike(scale):
+    while scale > least and not pays(scale):
         scale = max(scale * STEP, least)
     return scale

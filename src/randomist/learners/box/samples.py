@@ -16,6 +16,7 @@ NEAR = 0.5  # of these: the last and the nearest ones
 SIZE = 0.25  # what the distance from the median counts in a score, beside the rank
 FARTHEST = -10.0, 8.0  # standard deviations below and above the median: a payoff beyond counts as that far in a score
 ABOVE = 11.0  # standard deviations above the median: a payoff beyond counts as that far
+EXTREMES = 5  # payoffs that show the upper tail
 QUARTILES = 1.349  # between the quartiles of a Gaussian, in standard deviations
 
 
@@ -82,6 +83,15 @@ def middle_and_spread(values: Array) -> tuple[float, float]:
     n, ordered = len(values), np.sort(values)
     spread = float(ordered[3 * n // 4] - ordered[n // 4]) / QUARTILES
     return float(ordered[n // 2]), spread if spread > 0 else float(np.std(values))
+
+
+def mean_excess(payoffs: Array) -> float:
+    """By how much the largest exceed the next one."""
+    n = min(EXTREMES, len(payoffs) - 1)
+    if n < 1:
+        return 0.0
+    largest = np.partition(payoffs, -n - 1)[-n - 1 :]
+    return float((largest - largest.min()).sum()) / n
 
 
 def remembered(known: int) -> Indices:

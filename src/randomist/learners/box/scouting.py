@@ -9,9 +9,8 @@ from scipy.special import ndtr
 
 from randomist._types import Array
 from randomist.learners.box.landscape import Landscape
-from randomist.learners.box.samples import Samples
+from randomist.learners.box.samples import Samples, mean_excess
 
-EXTREMES = 5  # payoffs that show the upper tail
 PLACES = 64  # that are looked at
 REST = 8  # fruitless scouts that double the wait for the next one
 
@@ -29,8 +28,8 @@ def scout(found: Landscape, best: Array, samples: Samples, rounds: int, rng: np.
     """
     places = rng.random((PLACES, best.size))
     surface = found.payoffs
-    (mean, deviation), top = surface.posterior(places), surface.means(best[None])[0]
-    learned = np.maximum(deviation**2 / np.sqrt(deviation**2 + surface.noise + 1e-300), 1e-12)
+    (mean, taught), top = surface.taught(places), surface.means(best[None])[0]
+    learned = np.maximum(taught, 1e-12)
     u = (mean - top) / learned
     gain = learned * (u * ndtr(u) + np.exp(-0.5 * u * u) / math.sqrt(2 * math.pi))
     worth = rounds * np.minimum(gain, excess(samples, top)) - (top - mean)
@@ -47,15 +46,6 @@ def excess(samples: Samples, top: float) -> float:
     """
     seen = samples.units[samples.seen]
     return math.sqrt(mean_excess(samples.units) * mean_excess(np.append(seen, top))) / (len(seen) + 1)
-
-
-def mean_excess(payoffs: Array) -> float:
-    """By how much the largest exceed the next one."""
-    n = min(EXTREMES, len(payoffs) - 1)
-    if n < 1:
-        return 0.0
-    largest = np.partition(payoffs, -n - 1)[-n - 1 :]
-    return float((largest - largest.min()).sum()) / n
 
 
 def fruitless(before: int, payoffs: Array, better: float) -> int:

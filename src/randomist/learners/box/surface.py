@@ -45,6 +45,11 @@ class Surface(NamedTuple):
         mean, left = passes.posterior(rows, self.samples, self.length, self.weights, self.factor, self.level)
         return mean, np.sqrt(self.variance * left)
 
+    def taught(self, points: Array) -> tuple[Array, Array]:
+        """Mean payoffs, and how far one payoff there moves them: a standard deviation.  (n, d) -> (n,), (n,)"""
+        mean, deviation = self.posterior(points)
+        return mean, deviation**2 / np.sqrt(deviation**2 + self.noise + 1e-300)
+
     def cautious(self, points: Array) -> Array:
         """Means that no payoff has exceeded, less a part of what is not known of them.  (n, d) -> (n,)"""
         mean, deviation = self.posterior(points)
