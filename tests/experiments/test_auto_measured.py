@@ -67,8 +67,8 @@ def test_the_command_of_coverage_prints_a_table(tmp_path: Path, capsys: pytest.C
 
 
 def test_the_command_runs_with_two_processes(tmp_path: Path) -> None:
-    options = "--functions smooth-2,edge-3 --learners random --rounds 60 --seeds 2 --jobs 2 --save rows.json".split()
-    command = [sys.executable, "-m", "benchmarks.auto.trial", *options]
+    few = ["--functions", "smooth-2,edge-3", "--learners", "random", "--rounds", "60", "--seeds", "2"]
+    command = [sys.executable, "-m", "benchmarks.auto.trial", *few, "--jobs", "2", "--save", "rows.json"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
