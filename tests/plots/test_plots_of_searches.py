@@ -219,7 +219,8 @@ def test_costs_are_estimated_as_costs(backend):
     def cost(gain, mode, taps):
         return 5 + math.log10(gain / 10) ** 2 + (mode == "b") + 0.1 * taps + 0.1 * rng.standard_normal()
 
-    run = rd.optimize(cost, lambda *_, **__: learner, parameters=space, rounds=50, direction="minimize")
+    run = rd.optimize(cost, lambda *_, **__: learner, parameters=space, rounds=120, direction="minimize")
+    assert learner.interval().basis == "surface"  # else no line is drawn
     figure = rd.plot.slices(run, learner=learner, backend=backend)
     assert axis_names(figure)[1] == "payoff, less is better"
     for k, name in enumerate(space.names):
