@@ -393,6 +393,7 @@ def test_charts_are_read_by_keyboard_and_as_tables(service, watched):
     page.hover("#payoffs")
     assert page.inner_text("#payoffs + .readout") != first
     page.click("#payoffs-numbers summary")
+    page.wait_for_selector("#payoffs-numbers tbody tr")
     assert page.locator("#payoffs-numbers tbody tr").count() >= 20
     page.select_option("#against", "time")
     page.wait_for_selector("#payoffs svg")
