@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from randomist._checks import finite_array, probability, whole_number
 from randomist._types import Array, Indices
@@ -26,16 +25,7 @@ from randomist.learners.box.climbing import FEWER, LARGEST, REFINEMENTS, scale_a
 from randomist.learners.box.filling import filling_point
 from randomist.learners.box.interval import Confirmation, Interval
 from randomist.learners.box.landscape import Landscape, border
-from randomist.learners.box.samples import (
-    FEWEST,
-    REMEMBERED,
-    Samples,
-    mean_excess,
-    middle_and_spread,
-    remembered,
-    scores,
-    units,
-)
+from randomist.learners.box.samples import FEWEST, REMEMBERED, Samples, middle_and_spread, remembered, scores, units
 from randomist.learners.box.surface import USUAL, Surface, likeliest, possible, surface
 from randomist.learners.payoffs import number
 from randomist.spaces import Box
@@ -46,9 +36,6 @@ ENOUGH = 10  # samples per dimension; before, ranks are too coarse unless they a
 CLOUD = 8  # pairs of points that stand for a decision's Gaussian
 LOOKS = 0.5  # points that go on filling the box, for each doubling of the rounds
 REPLAY = 16  # one of so many rounds plays the last point once more: what differs is noise, and nothing else
-SUPPORT = 5.0, 0.5  # plays of a point alone that its samples must be worth, and the part of its variance they explain
-WIDER = 1.5  # than a surface says, for what it does not know: that it is the right one
-ROUGH = 0.05  # chance of replays that agree so well, if all that a surface calls noise were noise
 GONE = {"path", "length", "searched"}  # of a search, as versions up to 0.1.0 had it
 
 
@@ -175,7 +162,7 @@ class Auto(BoxLearner):
         estimates = self._estimated(surfaces[0], rows, unit).scaled(start, span)
         if self._known() < self._opening or self._rough(surfaces[0].noise * span**2):
             return estimates, nothing, nothing
-        low, high = self._ends(surfaces, unit, level)
+        low, high = intervals.of_surfaces(surfaces, unit, level)
         return estimates, start + span * low, start + span * high
 
     def interval(self, point: ArrayLike | None = None, level: float = 0.95) -> Interval:
@@ -196,7 +183,7 @@ class Auto(BoxLearner):
         if samples.flat or self._known() < self._opening:
             return intervals.unsupported(level)
         found, low, span = self._reported(samples, unit[0])
-        ends = self._ends(found, unit, level)
+        ends = intervals.of_surfaces(found, unit, level)
         if np.isnan(ends[0][0]) or self._rough(found[0].noise * span**2):
             return intervals.unsupported(level)
         middle = float(found[0].means(unit)[0])
@@ -269,7 +256,7 @@ class Auto(BoxLearner):
         search = position.scale, samples, self._rng
         best = searched(found.values, found.scores, position.best, *search, REFINEMENTS)
         firm = searched(found.firmness, found.payoffs, position.firm, *search, FEWER)
-        scale = scale_at(found, best, position.scale, self._cloud, mean_excess(samples.units))
+        scale = scale_at(found, best, position.scale, self._cloud, samples.tail)
         self.search = replace(position, best=best, firm=firm, scale=scale)
         if self._replays(self._next_id) and self.told:
             return self._decision(np.clip(samples.points[-1], 0.0, 1.0), 0.0)
@@ -354,16 +341,6 @@ class Auto(BoxLearner):
         coverage = 1 - deviation**2 / found.variance
         return Estimates(value, effective, np.full(len(rows), np.inf), deviation, plays, coverage, log_effective)
 
-    def _ends(self, surfaces: list[Surface], unit: Array, level: float) -> tuple[Array, Array]:
-        """Low and high that all surfaces allow, between 0 and 1; NaN where too few samples support one.  (n, d)"""
-        low, high, supported = np.full(len(unit), np.inf), np.full(len(unit), -np.inf), np.ones(len(unit), bool)
-        factor, (worth, explained) = WIDER * float(ndtri((1 + level) / 2)), SUPPORT
-        for one in surfaces:
-            mean, deviation = one.posterior(unit)
-            supported &= ~((one.noise < worth * deviation**2) | (deviation**2 > (1 - explained) * one.variance))
-            low, high = np.minimum(low, mean - factor * deviation), np.maximum(high, mean + factor * deviation)
-        return np.where(supported, low, np.nan), np.where(supported, high, np.nan)
-
     def _reported(self, samples: Samples, near: Array) -> tuple[list[Surface], float, float]:
         """Surfaces through payoffs near a point, the likeliest first and then others that are not much less likely.
 
@@ -375,12 +352,7 @@ class Auto(BoxLearner):
         return possible(points, (payoffs - low) / span), low, span
 
     def _rough(self, noise: float) -> bool:
-        """Whether points that were played twice paid more alike than so much noise lets them.
-
-        Then some of it is no noise, but a mean payoff that changes faster than the surface knows.
-        """
-        from scipy.stats import chi2  # slow to import
-
+        """Whether points that were played twice paid more alike than so much noise lets them."""
         record = self.record
         again = np.flatnonzero(self._replays(record.ids) & (record.decisions[:, -1] == 0))[-REMEMBERED:]
         differences = []
@@ -389,8 +361,7 @@ class Auto(BoxLearner):
             same = (record.mediators[before:row].reshape(row - before, -1) == record.mediators[row]).all(axis=1)
             if same.any():
                 differences.append(record.payoffs[row] - record.payoffs[before + int(np.argmax(same))])
-        n = len(differences)
-        return n > 0 and float(np.sum(np.square(differences))) < 2 * noise * float(chi2.ppf(ROUGH, n))
+        return intervals.rough(np.array(differences), noise)
 
     def _looks(self, id_: int) -> bool:
         """Whether a trial goes on filling the box, whatever is known: the 16th, the 64th, the 256th and so on.

@@ -6,9 +6,15 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from randomist._types import Array
 from randomist.importance.intervals.fixed import Constant, ConstantBets
+from randomist.learners.box.surface import Surface
+
+SUPPORT = 5.0, 0.5  # plays of a point alone that its samples must be worth, and the part of its variance they explain
+WIDER = 1.5  # than a surface says, for what it does not know: that it is the right one
+ROUGH = 0.05  # chance of replays that agree so well, if all that a surface calls noise were noise
 
 
 class Interval(NamedTuple):
@@ -55,6 +61,29 @@ class Confirmation(NamedTuple):
 
 def unsupported(level: float) -> Interval:
     return Interval(math.nan, -math.inf, math.inf, level, "unsupported")
+
+
+def of_surfaces(surfaces: list[Surface], points: Array, level: float) -> tuple[Array, Array]:
+    """Low and high that all surfaces allow; NaN where too few samples support one.  (n, d) -> (n,), (n,)"""
+    n = len(points)
+    low, high, supported = np.full(n, np.inf), np.full(n, -np.inf), np.ones(n, bool)
+    factor, (worth, explained) = WIDER * float(ndtri((1 + level) / 2)), SUPPORT
+    for one in surfaces:
+        mean, deviation = one.posterior(points)
+        supported &= ~((one.noise < worth * deviation**2) | (deviation**2 > (1 - explained) * one.variance))
+        low, high = np.minimum(low, mean - factor * deviation), np.maximum(high, mean + factor * deviation)
+    return np.where(supported, low, np.nan), np.where(supported, high, np.nan)
+
+
+def rough(differences: Array, noise: float) -> bool:
+    """Whether payoffs of one point, played twice, differ less than so much noise lets them.  (n,)
+
+    Then some of it is no noise, but a mean payoff that changes faster than the surface knows.
+    """
+    from scipy.stats import chi2  # slow to import
+
+    n = len(differences)
+    return n > 0 and float(np.sum(np.square(differences))) < 2 * noise * float(chi2.ppf(ROUGH, n))
 
 
 def bounded_mean(payoffs: Array, low: float, high: float, level: float) -> Interval:

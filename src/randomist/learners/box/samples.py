@@ -34,6 +34,11 @@ class Samples(NamedTuple):
         """Whether all paid the same."""
         return bool(self.payoffs.min() == self.payoffs.max())
 
+    @property
+    def tail(self) -> float:
+        """By how much the best payoffs exceed the next one, of `units`."""
+        return mean_excess(self.units)
+
     def near(self, point: Array) -> Indices:
         """The last samples, the nearest ones, and some of all others."""
         n, most = len(self.payoffs), min(max(FEWEST, 4 * point.size), MOST)

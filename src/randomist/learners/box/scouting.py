@@ -45,7 +45,7 @@ def excess(samples: Samples, top: float) -> float:
     measured among the points that were played to see and among all, since a ceiling shows in the latter first.
     """
     seen = samples.units[samples.seen]
-    return math.sqrt(mean_excess(samples.units) * mean_excess(np.append(seen, top))) / (len(seen) + 1)
+    return math.sqrt(samples.tail * mean_excess(np.append(seen, top))) / (len(seen) + 1)
 
 
 def fruitless(before: int, payoffs: Array, better: float) -> int:
