@@ -12,7 +12,8 @@ from randomist.learners.box import landscape as landscapes
 from randomist.learners.box import surface as surfaces
 from randomist.learners.box.climbing import LARGEST, SMALLEST, STEP, scale_at
 from randomist.learners.box.landscape import Landscape, border
-from randomist.learners.box.surface import LENGTHS, NOISES, USUAL, likeliest, possible, surface
+from randomist.learners.box.pool import FINEST, WIDEST, Payoffs, once
+from randomist.learners.box.surface import LENGTHS, NOISES, USUAL, Evidence, likeliest, possible, surface
 
 NONE = np.empty((0, 3))
 
@@ -43,7 +44,7 @@ def naive(samples, payoffs, length, noise):
 
 def test_posterior_equals_dense_algebra(rng):
     samples, payoffs = problem(rng)
-    found = surface(samples, payoffs, 4, 3, NONE)
+    found = surface(samples, once(payoffs), 4, 3, NONE)
     length = LENGTHS[4] * math.sqrt(3)
     noise = NOISES[3] * (1 - matern(samples, samples, length).mean())
     level, variance, weights, inverse = naive(samples, payoffs, length, noise)
@@ -65,8 +66,52 @@ def test_evidence_is_the_likelihood_at_the_best_level_and_variance(rng):
     level, variance, _, _ = naive(samples, payoffs, length, noise)
     covariance = variance * (matern(samples, samples, length) + noise * np.eye(25))
     expected = multivariate_normal(np.full(25, level), covariance).logpdf(payoffs)
-    got = passes.regress(matern(samples, samples, length), noise, payoffs)[-1]
+    got = passes.regress(matern(samples, samples, length), noise, *once(payoffs)[:3])[-1]
     assert got - 12.5 * (1 + math.log(2 * math.pi)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_plays_of_one_point_say_as_much_together(rng):
+    """Points that are played several times: all plays in one dense model, and their means with what scatters."""
+    points, plays = rng.random((12, 3)), rng.integers(1, 6, size=12)
+    all_points = np.repeat(points, plays, axis=0)
+    payoffs = np.sin(3 * all_points).sum(axis=1) + 0.3 * rng.standard_normal(len(all_points))
+    means = np.array([group.mean() for group in np.split(payoffs, np.cumsum(plays)[:-1])])
+    scatter = float(np.sum((payoffs - np.repeat(means, plays)) ** 2))
+    length, noise, n = 0.7, 0.2, len(payoffs)
+    level, variance, _, inverse = naive(all_points, payoffs, length, noise)
+    covariance = variance * (matern(all_points, all_points, length) + noise * np.eye(n))
+    expected = multivariate_normal(np.full(n, level), covariance).logpdf(payoffs)
+    got = passes.regress(matern(points, points, length), noise, means, plays.astype(float), scatter)
+    assert got[:2] == pytest.approx((level, variance), rel=1e-10)
+    constant = 0.5 * n * (1 + math.log(2 * math.pi)) + 0.5 * np.log(plays).sum()
+    assert got[-1] - constant == pytest.approx(expected, rel=1e-10)
+    together = Payoffs(means, plays.astype(float), scatter, payoffs.max())
+    assert together.total == n
+    assert together.variance == pytest.approx(payoffs.var(), rel=1e-12)
+    found, new = surface(points, together, 4, 3, NONE), rng.random((20, 3))
+    ratio = found.noise / found.variance
+    level, variance, weights, inverse = naive(all_points, payoffs, found.length, ratio)
+    cross = matern(new, all_points, found.length)
+    mean, deviation = found.posterior(new)
+    np.testing.assert_allclose(mean, level + cross @ weights, rtol=1e-9)
+    left = variance * (1 - np.einsum("ij,jk,ik->i", cross, inverse, cross))
+    np.testing.assert_allclose(deviation**2, left, rtol=1e-7)
+    assert found.ceiling == payoffs.max()
+
+
+def test_within_a_grain_mean_payoffs_differ_by_a_part_of_the_noise(rng):
+    """Draws of the process itself, at points of one cell: their variance beside that of the noise."""
+    samples, payoffs = problem(rng, n=80, noise=0.5)
+    evidence = Evidence(samples, once(payoffs))
+    for at in ((3, 3), (4, 5), (5, 2)):
+        width = evidence.grain(at)
+        cell = 0.5 + width * (rng.random((400, 3)) - 0.5)
+        covariance = matern(cell, cell, LENGTHS[at[0]] * math.sqrt(3))
+        within = 1 - covariance.mean()  # of the signal, on average over draws
+        noise = NOISES[at[1]] * (1 - matern(samples, samples, LENGTHS[at[0]] * math.sqrt(3)).mean())
+        assert within == pytest.approx(surfaces.SHARE * noise, rel=0.15)  # of 400 points, and to the first order
+    fit = likeliest(samples, once(payoffs), *USUAL)
+    assert fit.grain == min(max(evidence.grain(fit[:2]), FINEST), WIDEST)
 
 
 def test_covariances_equal_the_kernel(rng):
@@ -79,7 +124,7 @@ def test_covariances_equal_the_kernel(rng):
 
 def test_slope_is_the_gradient(rng):
     samples, payoffs = problem(rng)
-    found = surface(samples, payoffs, 4, 3, NONE)
+    found = surface(samples, once(payoffs), 4, 3, NONE)
     for point in rng.random((5, 3)):
         shifts = 1e-6 * np.eye(3)
         expected = (found.means(point + shifts) - found.means(point - shifts)) / 2e-6
@@ -89,33 +134,33 @@ def test_slope_is_the_gradient(rng):
 
 def test_climbing_goes_uphill_and_stays_in_the_cube(rng):
     samples, payoffs = problem(rng)
-    found, steps = surface(samples, payoffs, 4, 3, NONE), np.array([0.01, 0.1, 0.5])
+    found, steps = surface(samples, once(payoffs), 4, 3, NONE), np.array([0.01, 0.1, 0.5])
     for start in rng.random((10, 3)):
         path = np.concatenate([start[None], found.uphill(start, steps, 6)])
         assert ((path >= 0) & (path <= 1)).all()
         assert found.means(path)[1] > found.means(path)[0]  # the first step is short enough
         lengths = np.linalg.norm(np.diff(path, axis=0), axis=1)
         assert (lengths <= 0.5 + 1e-12).all()
-    flat = surface(samples, np.full(60, 0.5), 4, 3, NONE)
+    flat = surface(samples, once(np.full(60, 0.5)), 4, 3, NONE)
     assert flat.uphill(start, steps, 6).shape == (0, 3)
 
 
 def test_what_is_pending_counts_as_if_it_paid_what_is_expected(rng):
     samples, payoffs = problem(rng)
-    before, pending = surface(samples, payoffs, 4, 3, NONE), rng.random((4, 3))
-    after = surface(samples, payoffs, 4, 3, pending)
+    before, pending = surface(samples, once(payoffs), 4, 3, NONE), rng.random((4, 3))
+    after = surface(samples, once(payoffs), 4, 3, pending)
     points = rng.random((20, 3))
     np.testing.assert_allclose(after.means(points), before.means(points), rtol=1e-8)  # no surprise, no change
     left = before.posterior(pending)[1] ** 2  # and yet less to be seen there: what one look alone leaves, at most
     assert (after.posterior(pending)[1] ** 2 <= left * before.noise / (left + before.noise) * (1 + 1e-8)).all()
     apart = passes.distances(np.concatenate([samples, pending]))
-    again = surface(samples, payoffs, 4, 3, pending, apart)
+    again = surface(samples, once(payoffs), 4, 3, pending, apart)
     np.testing.assert_array_equal(again.means(points), after.means(points))
 
 
 def test_taught_is_what_one_payoff_changes(rng):
     samples, payoffs = problem(rng)
-    found = surface(samples, payoffs, 4, 3, NONE)
+    found = surface(samples, once(payoffs), 4, 3, NONE)
     length, ratio = LENGTHS[4] * math.sqrt(3), found.noise / found.variance
     for point in rng.random((10, 3)):
         (mean,), (deviation,) = found.posterior(point[None])
@@ -134,7 +179,7 @@ def test_a_cloud_is_as_wide_as_its_plays_teach(rng, noise):
     """The first of all scales, from the largest, at which it loses no more than twice what one of its plays teaches."""
     samples = rng.random((80, 3))
     payoffs = -np.sum((samples - 0.5) ** 2, axis=1) + noise * rng.standard_normal(80)
-    found = surface(samples, payoffs, 4, 1 if noise == 0 else 4, NONE)
+    found = surface(samples, once(payoffs), 4, 1 if noise == 0 else 4, NONE)
     land = Landscape(found, found, -math.inf, 1.0, None)
     best, half = np.full(3, 0.5), rng.standard_normal((8, 3))
     cloud = np.concatenate([half, -half])
@@ -157,31 +202,32 @@ def test_a_cloud_is_as_wide_as_its_plays_teach(rng, noise):
 
 def test_the_likeliest_neighbour_is_found(rng):
     samples, payoffs = problem(rng, n=120, noise=0.3)
-    at = likeliest(samples, payoffs, *USUAL)
+    at = likeliest(samples, once(payoffs), *USUAL)
 
     def evidence(i, j):
         matrix = matern(samples, samples, LENGTHS[i] * math.sqrt(3))
         doubt = sum(d * (a - u) ** 2 for d, a, u in zip(surfaces.DOUBT, (i, j), USUAL, strict=True))
-        return passes.regress(matrix, NOISES[j] * (1 - matrix.mean()), payoffs)[-1] - doubt
+        return passes.regress(matrix, NOISES[j] * (1 - matrix.mean()), *once(payoffs)[:3])[-1] - doubt
 
     best = max((evidence(i, j), (i, j)) for i in range(len(LENGTHS)) for j in range(len(NOISES)))[1]
     assert at[:2] == best  # here there is one hill of evidence
-    assert likeliest(samples, payoffs, *best)[:2] == best
+    assert likeliest(samples, once(payoffs), *best)[:2] == best
     assert at.gain == pytest.approx(evidence(*best) + 60 * math.log(payoffs.var()), rel=1e-10)
-    surfaces_there = possible(samples, payoffs)
+    surfaces_there = possible(samples, once(payoffs))
     assert len(surfaces_there) > 1
     assert surfaces_there[0].length == LENGTHS[best[0]] * math.sqrt(3)
 
 
 def test_noise_gains_nothing_from_a_surface(rng):
     samples = rng.random((150, 3))
-    assert likeliest(samples, rng.standard_normal(150), *USUAL).gain < 5  # 3 more nats than by chance is e^-3
-    assert likeliest(samples, np.sin(3 * samples).sum(axis=1) + 0.3 * rng.standard_normal(150), *USUAL).gain > 50
+    noise = rng.standard_normal(150)
+    assert likeliest(samples, once(noise), *USUAL).gain < 5  # 3 more nats than by chance is e^-3
+    assert likeliest(samples, once(np.sin(3 * samples).sum(axis=1) + 0.3 * noise), *USUAL).gain > 50
 
 
 def test_far_from_samples_it_knows_nothing(rng):
     samples, payoffs = 0.1 * rng.random((30, 3)), rng.random(30)
-    found = surface(samples, payoffs, 0, 3, NONE)
+    found = surface(samples, once(payoffs), 0, 3, NONE)
     far = np.full((1, 3), 0.9)
     assert found.means(far)[0] == pytest.approx(found.level, rel=1e-6)
     assert found.posterior(far)[1][0] ** 2 == pytest.approx(found.variance, rel=1e-6)
@@ -191,9 +237,9 @@ def test_far_from_samples_it_knows_nothing(rng):
 def test_equal_points_and_equal_payoffs_are_no_error(rng):
     for samples, payoffs in ((np.full((20, 3), 0.5), rng.random(20)), (rng.random((20, 3)), np.full(20, 0.5))):
         for noise in range(len(NOISES)):
-            found = surface(samples, payoffs, 7, noise, NONE)
+            found = surface(samples, once(payoffs), 7, noise, NONE)
             assert np.isfinite(found.posterior(samples)).all()
-    at = likeliest(np.full((20, 3), 0.5), rng.random(20), *USUAL)
+    at = likeliest(np.full((20, 3), 0.5), once(rng.random(20)), *USUAL)
     assert 0 <= at[0] < len(LENGTHS)
     assert 0 <= at[1] < len(NOISES)
 
@@ -216,7 +262,7 @@ def test_ranks_decide_among_points_that_are_not_clearly_worse_by_payoff(rng):
     samples = rng.random((200, 2))
     scores, payoffs = samples[:, 0], np.where(samples[:, 0] < 0.7, 0.9, 0.0) + 0.01 * rng.standard_normal(200)
     none = np.empty((0, 2))
-    by_score, by_payoff = surface(samples, scores, 4, 1, none), surface(samples, payoffs, 2, 1, none)
+    by_score, by_payoff = surface(samples, once(scores), 4, 1, none), surface(samples, once(payoffs), 2, 1, none)
     found = Landscape(by_score, by_payoff, 0.9, 1.0, None)
     line = np.stack([np.linspace(0.05, 0.95, 91), np.full(91, 0.5)], axis=1)
     best = line[int(np.argmax(found.values(line)))]

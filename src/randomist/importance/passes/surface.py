@@ -70,14 +70,14 @@ def _dot(a: Array, b: Array, size: int) -> float:
 
 
 @compiled
-def cholesky(matrix: Array, noise: float) -> Array:
-    """L with L Lᵀ = matrix + noise·1, lower.  (n, n) -> (n, n)"""
+def cholesky(matrix: Array, noise: Array) -> Array:
+    """L with L Lᵀ = matrix + diag(noise), lower.  (n, n), (n,) -> (n, n)"""
     n = matrix.shape[0]
     factor = np.zeros((n, n))
     for i in range(n):
         for j in range(i):
             factor[i, j] = (matrix[i, j] - _dot(factor[i], factor[j], j)) / factor[j, j]
-        factor[i, i] = math.sqrt(max(matrix[i, i] + noise - _dot(factor[i], factor[i], i), TINY))
+        factor[i, i] = math.sqrt(max(matrix[i, i] + noise[i] - _dot(factor[i], factor[i], i), TINY))
     return factor
 
 
@@ -102,21 +102,24 @@ def backward(factor: Array, right: Array) -> Array:
 
 
 @compiled
-def regress(matrix: Array, noise: float, payoffs: Array) -> tuple[float, float, Array, Array, float]:
+def regress(
+    matrix: Array, noise: float, payoffs: Array, plays: Array, scatter: float
+) -> tuple[float, float, Array, Array, float]:
     """Level, variance, weights, L and log evidence of y ~ N(level, variance·(K + noise·1)), the likeliest of these.
 
-    (n, n), (n,) -> numbers, (n,), (n, n)
+    `payoffs` are means of so many `plays` each, and `scatter` is the sum of squares around them; with one play each
+    it is 0. The evidence is that of all plays, but for a constant.  (n, n), (n,), (n,) -> numbers, (n,), (n, n)
     """
-    n = payoffs.size
-    factor = cholesky(matrix, noise)
+    n, total = payoffs.size, plays.sum()
+    factor = cholesky(matrix, noise / plays)
     ones, values = forward(factor, np.ones(n)), forward(factor, payoffs)
     level = _dot(ones, values, n) / _dot(ones, ones, n)
     rest = values - level * ones
-    variance = max(_dot(rest, rest, n) / n, TINY)
-    log_determinant = 0.0
+    variance = max((_dot(rest, rest, n) + scatter / noise) / total, TINY)
+    log_determinant = 0.5 * (total - n) * math.log(noise)
     for i in range(n):
         log_determinant += math.log(factor[i, i])
-    return level, variance, backward(factor, rest), factor, -0.5 * n * math.log(variance) - log_determinant
+    return level, variance, backward(factor, rest), factor, -0.5 * total * math.log(variance) - log_determinant
 
 
 @compiled

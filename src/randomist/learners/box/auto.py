@@ -25,6 +25,7 @@ from randomist.learners.box.climbing import FEWER, LARGEST, REFINEMENTS, scale_a
 from randomist.learners.box.filling import filling_point
 from randomist.learners.box.interval import Confirmation, Interval
 from randomist.learners.box.landscape import Landscape, border
+from randomist.learners.box.pool import FINEST
 from randomist.learners.box.samples import FEWEST, REMEMBERED, Samples, middle_and_spread, remembered, scores, units
 from randomist.learners.box.surface import USUAL, Surface, likeliest, possible, surface
 from randomist.learners.payoffs import number
@@ -51,7 +52,8 @@ class Position:
     payoff_smoothness: int = USUAL[0]  # of the surface through payoffs
     payoff_noise: int = USUAL[1]
     by_rank: int = 1  # whether scores are ranks, mostly, or payoffs
-    fitted: int = 0  # payoffs that these five know
+    grain: float = FINEST  # the width of cells whose samples count as one, where there are many
+    fitted: int = 0  # payoffs that these six know
     scouted: int = 0  # the last scout's number
     judged: int = 0  # payoffs that were looked at for what scouts found
     fruitless: int = 0  # scouts that found nothing
@@ -269,10 +271,10 @@ class Auto(BoxLearner):
 
     def _fitted(self, position: Position, samples: Samples) -> Position:
         """With smoothness and noise of both surfaces chosen anew."""
-        near = samples.near(position.best)
-        points = samples.points[near]
-        ranks = likeliest(points, samples.scores[near], position.smoothness, position.noise)
-        payoffs = likeliest(points, samples.units[near], position.payoff_smoothness, position.payoff_noise)
+        near = samples.near(position.best, position.grain)
+        ranks = likeliest(near.points, near.of(samples.scores), position.smoothness, position.noise)
+        by_payoff = position.payoff_smoothness, position.payoff_noise
+        payoffs = likeliest(near.points, near.of(samples.units), *by_payoff)
         return replace(
             position,
             smoothness=ranks.length,
@@ -281,6 +283,7 @@ class Auto(BoxLearner):
             payoff_noise=payoffs.noise,
             by_rank=int(ranks.gain > payoffs.gain or self._known() >= ENOUGH * position.best.size),
             fitted=self._known(),
+            grain=min(ranks.grain, payoffs.grain),
         )
 
     def _judged(self, position: Position, found: Landscape, samples: Samples) -> Position:
@@ -314,8 +317,8 @@ class Auto(BoxLearner):
 
     def _landscape(self, samples: Samples, position: Position) -> Landscape:
         """What a search looks at near its best point, pending trials and infeasible ones counted."""
-        near = samples.near(position.best)
-        points, scores, units = samples.points[near], samples.scores[near], samples.units[near]
+        near = samples.near(position.best, position.grain)
+        points, scores, units = near.points, near.of(samples.scores), near.of(samples.units)
         pending = self._last(trial.mediator for trial in reversed(self._pending.values()))
         apart = passes.distances(np.concatenate([points, pending]))
         by_payoff = surface(points, units, position.payoff_smoothness, position.payoff_noise, pending, apart)
@@ -324,8 +327,8 @@ class Auto(BoxLearner):
         else:
             scores, by_score = units, by_payoff
         firm = float(by_payoff.cautious(np.stack([position.firm, position.best])).max())
-        _, spread = middle_and_spread(units)
-        exchange = 1.0 if by_score is by_payoff else float(scores.std()) / spread if spread > 0 else 0.0
+        _, spread = middle_and_spread(units.means)
+        exchange = 1.0 if by_score is by_payoff else float(scores.means.std()) / spread if spread > 0 else 0.0
         outside = self._last(reversed(self.infeasible.values()))
         return Landscape(by_score, by_payoff, firm, exchange, border(points, outside))
 
@@ -346,10 +349,9 @@ class Auto(BoxLearner):
 
         Their payoffs are between 0 and 1; what 0 is, and what 1 is more, is told with them.
         """
-        chosen = samples.near(near)
-        points, payoffs = samples.points[chosen], samples.payoffs[chosen]
-        low, span = float(payoffs.min()), float(payoffs.max() - payoffs.min()) or 1.0
-        return possible(points, (payoffs - low) / span), low, span
+        low, span = float(samples.payoffs.min()), float(np.ptp(samples.payoffs)) or 1.0
+        chosen = samples.near(near, self._position().grain)
+        return possible(chosen.points, chosen.of((samples.payoffs - low) / span)), low, span
 
     def _rough(self, noise: float) -> bool:
         """Whether points that were played twice paid more alike than so much noise lets them."""

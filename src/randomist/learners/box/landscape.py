@@ -69,6 +69,6 @@ def border(feasible: Array, infeasible: Array) -> Border | None:
         return None
     samples = np.concatenate([feasible, infeasible])
     length = REACH * math.sqrt(samples.shape[1])
-    factor = passes.cholesky(passes.covariances(passes.distances(samples), length), BLUR)
+    factor = passes.cholesky(passes.covariances(passes.distances(samples), length), np.full(len(samples), BLUR))
     below = np.append(np.zeros(len(feasible)), np.full(len(infeasible), -1.0))
     return Border(samples, length, passes.backward(factor, passes.forward(factor, below)))

@@ -9,9 +9,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from randomist._types import Array, Flags, Indices
+from randomist.learners.box.pool import Pool, apart, cells, pooled
 
 REMEMBERED = 1024  # samples: the last ones, and as many of those before
-FEWEST, MOST = 200, 300  # of a surface, four per dimension between these bounds
+FEWEST, MOST, EACH = 200, 300, 15  # points of a surface: so many per dimension, between these bounds
 NEAR = 0.5  # of these: the last and the nearest ones
 SIZE = 0.25  # what the distance from the median counts in a score, beside the rank
 FARTHEST = -10.0, 8.0  # standard deviations below and above the median: a payoff beyond counts as that far in a score
@@ -39,16 +40,21 @@ class Samples(NamedTuple):
         """By how much the best payoffs exceed the next one, of `units`."""
         return mean_excess(self.units)
 
-    def near(self, point: Array) -> Indices:
-        """The last samples, the nearest ones, and some of all others."""
-        n, most = len(self.payoffs), min(max(FEWEST, 4 * point.size), MOST)
+    def near(self, point: Array, grain: float) -> Pool:
+        """All of them; if these are too many, those in one cell as one, and if these are still too many, the cells of
+        the last ones, the nearest cells, and some of all others."""
+        n, most = len(self.payoffs), min(max(FEWEST, EACH * point.size), MOST)
         if n <= most:
-            return np.arange(n)
-        distance = np.sum((self.points - point) ** 2, axis=1)
-        distance[-(most // 4) :] = -1.0
+            return apart(self.points)
+        cell = cells(self.points, point, grain)
+        found = pooled(self.points, cell)
+        if len(found.points) <= most:
+            return found
+        distance = np.sum((found.points - point) ** 2, axis=1)
+        distance[cell[-(most // 4) :]] = -1.0
         order, nearest = np.argsort(distance, kind="stable"), int(NEAR * most)
-        spread = np.linspace(nearest, n - 1, most - nearest).astype(np.int64)
-        return np.sort(order[np.concatenate([np.arange(nearest), spread])])
+        spread = np.linspace(nearest, len(order) - 1, most - nearest).astype(np.int64)
+        return found.only(np.sort(order[np.concatenate([np.arange(nearest), spread])]))
 
     def leaders(self, count: int) -> Indices:
         """Those with the best payoffs."""

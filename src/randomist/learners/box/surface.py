@@ -13,6 +13,7 @@ import numpy as np
 
 from randomist._types import Array
 from randomist.importance.passes import surface as passes
+from randomist.learners.box.pool import FINEST, WIDEST, Payoffs
 
 LENGTHS = np.array([0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0])  # in diagonals √d of the unit cube
 NOISES = np.array([1e-4, 0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0])  # variance of the noise over that of the signal
@@ -20,6 +21,7 @@ USUAL = 4, 4  # where the search for them begins
 DOUBT = 0.4, 0.05  # nats that a step away from the usual ones must earn, times its square
 STEPS = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
 MUCH = 4.0  # nats by which a surface is much less likely than another
+SHARE = 0.1  # of the noise: what may differ within a cell, beside it
 CAUTION = 0.5  # posterior deviations below the mean that make a point's value
 
 
@@ -62,30 +64,30 @@ class Surface(NamedTuple):
 
 
 def surface(
-    samples: Array, payoffs: Array, length: int, noise: int, pending: Array, apart: Array | None = None
+    samples: Array, payoffs: Payoffs, length: int, noise: int, pending: Array, apart: Array | None = None
 ) -> Surface:
     """Through samples, by numbers of `LENGTHS` and `NOISES`; pending points count as if they paid what is expected.
 
     `apart` are the distances between samples and pending points, where these are known.  (n, d), (n,), (p, d)
     """
-    scale, n, ceiling = _length(length, samples), len(samples), float(payoffs.max())
+    scale, n = _length(length, samples), len(samples)
     if len(pending):
         samples = np.concatenate([samples, pending])
     whole = passes.covariances(passes.distances(samples) if apart is None else apart, scale)
     matrix = whole if len(samples) == n else np.ascontiguousarray(whole[:n, :n])
     ratio = _signal(matrix) * float(NOISES[noise])
-    level, variance, weights, factor, _ = passes.regress(matrix, ratio, payoffs)
+    level, variance, weights, factor, _ = passes.regress(matrix, ratio, *payoffs[:3])
     if len(pending):
-        payoffs = np.concatenate([payoffs, level + whole[n:, :n] @ weights])
-        factor = passes.cholesky(whole, ratio)
-        weights = passes.backward(factor, passes.forward(factor, payoffs - level))
-    return Surface(samples, scale, level, variance, ratio * variance, weights, factor, ceiling)
+        values = np.concatenate([payoffs.means, level + whole[n:, :n] @ weights])
+        factor = passes.cholesky(whole, ratio / np.concatenate([payoffs.plays, np.ones(len(pending))]))
+        weights = passes.backward(factor, passes.forward(factor, values - level))
+    return Surface(samples, scale, level, variance, ratio * variance, weights, factor, payoffs.largest)
 
 
 class Evidence:
     """How likely pairs of numbers of `LENGTHS` and `NOISES` make samples, each computed once.  (n, d), (n,)"""
 
-    def __init__(self, samples: Array, payoffs: Array) -> None:
+    def __init__(self, samples: Array, payoffs: Payoffs) -> None:
         self.samples, self.payoffs, self.apart = samples, payoffs, passes.distances(samples)
         self._matrices: dict[int, tuple[Array, float]] = {}
         self._found: dict[tuple[int, int], float] = {}
@@ -93,13 +95,9 @@ class Evidence:
     def __call__(self, at: tuple[int, int]) -> float:
         """Log evidence, less what a pair must earn for being unusual."""
         if at not in self._found:
-            if at[0] not in self._matrices:
-                matrix = passes.covariances(self.apart, _length(at[0], self.samples))
-                self._matrices[at[0]] = matrix, _signal(matrix)
-            matrix, signal = self._matrices[at[0]]
+            matrix, noise = self._model(at)
             doubt = sum(d * (a - u) ** 2 for d, a, u in zip(DOUBT, at, USUAL, strict=True))
-            evidence = passes.regress(matrix, signal * float(NOISES[at[1]]), self.payoffs)[-1]
-            self._found[at] = evidence - doubt
+            self._found[at] = passes.regress(matrix, noise, *self.payoffs[:3])[-1] - doubt
         return self._found[at]
 
     def best(self, start: tuple[int, int]) -> tuple[int, int]:
@@ -110,6 +108,22 @@ class Evidence:
                 return start
             start = best
 
+    def grain(self, at: tuple[int, int]) -> float:
+        """The width of cells within which mean payoffs differ by no more than a part of the noise.
+
+        A slope of the process has the variance 5/3ℓ² times its own (Rasmussen and Williams 2006, Eq. 4.17), and
+        points of a cell have that of w²/12 in each of d coordinates, so it is 5dw²/36ℓ² that is added to the noise.
+        """
+        return float(LENGTHS[at[0]]) * math.sqrt(36 / 5 * SHARE * self._model(at)[1])
+
+    def _model(self, at: tuple[int, int]) -> tuple[Array, float]:
+        """Covariances, and the noise beside them."""
+        if at[0] not in self._matrices:
+            matrix = passes.covariances(self.apart, _length(at[0], self.samples))
+            self._matrices[at[0]] = matrix, _signal(matrix)
+        matrix, signal = self._matrices[at[0]]
+        return matrix, signal * float(NOISES[at[1]])
+
 
 def neighbours(at: tuple[int, int]) -> list[tuple[int, int]]:
     """Pairs of numbers beside one, and itself."""
@@ -118,21 +132,23 @@ def neighbours(at: tuple[int, int]) -> list[tuple[int, int]]:
 
 
 class Fit(NamedTuple):
-    """The numbers of `LENGTHS` and `NOISES` that samples prefer, and by how many nats to mere noise."""
+    """What samples prefer."""
 
-    length: int
-    noise: int
-    gain: float
+    length: int  # a number of `LENGTHS`
+    noise: int  # a number of `NOISES`
+    gain: float  # by how many nats it is preferred to mere noise
+    grain: float  # the width of cells within which samples are as good as plays of one point
 
 
-def likeliest(samples: Array, payoffs: Array, length: int, noise: int) -> Fit:
+def likeliest(samples: Array, payoffs: Payoffs, length: int, noise: int) -> Fit:
     """The pair to which no neighbour is preferred, from one on.  (n, d), (n,)"""
     evidence = Evidence(samples, payoffs)
     best = evidence.best((length, noise))
-    return Fit(*best, evidence(best) + 0.5 * len(payoffs) * math.log(max(float(payoffs.var()), 1e-300)))
+    noise_alone = -0.5 * payoffs.total * math.log(max(payoffs.variance, 1e-300))
+    return Fit(*best, evidence(best) - noise_alone, min(max(evidence.grain(best), FINEST), WIDEST))
 
 
-def possible(samples: Array, payoffs: Array) -> list[Surface]:
+def possible(samples: Array, payoffs: Payoffs) -> list[Surface]:
     """The likeliest surface, and those beside it that are not much less likely.  (n, d), (n,)"""
     evidence, none = Evidence(samples, payoffs), np.empty((0, samples.shape[1]))
     best = evidence.best(USUAL)
