@@ -68,14 +68,14 @@ class Position:
 class Auto(BoxLearner):
     """Search a box with Gaussians that narrow by themselves: `Auto(low=..., high=...)`, or `Auto(dimension=d)`.
 
-    Gaussian processes go through payoffs and through their ranks, at the nearest samples and some of all others; how
-    smooth they are and how much is noise follows from their evidence. Each round plays N(x, (s·width)²), truncated to
-    the box, at the point x of the best rank whose mean payoff is not below the best that is sure. s is the largest
-    scale at which what is lost on average, compared with x, is within twice what one play may teach, and within what
-    the best payoffs promise. A scout goes to a place where the process is unsure, if what it may find, earned for as
-    long again as the run has lasted, is more than it costs; the more of them come back with nothing, the longer the
-    next one waits. One round of sixteen plays the last point once more, and now and then, or while all payoffs are
-    equal, the box is filled.
+    Gaussian processes go through payoffs and through their ranks; of many samples, those near one another count as
+    plays of one point. How smooth they are and how much is noise follows from their evidence. Each round plays N(x,
+    (s·width)²), truncated to the box, at the point x of the best rank whose mean payoff is not below the best that is
+    sure. s is the largest scale at which what is lost on average, compared with x, is within twice what one play may
+    teach, and within what the best payoffs promise. A scout goes to a place where the process is unsure, if what it may
+    find, earned for as long again as the run has lasted, is more than it costs; the more of them come back with
+    nothing, the longer the next one waits. One round of sixteen plays the last point once more, and now and then, or
+    while all payoffs are equal, the box is filled.
 
     A decision is (x, s), s in widths of the box; at s = 0 the point itself is played. Every mediator lies in the box.
     Not in the paper; its page in the docs has what was tried and measured.
