@@ -37,6 +37,7 @@ ENOUGH = 10  # samples per dimension; before, ranks are too coarse unless they a
 CLOUD = 8  # pairs of points that stand for a decision's Gaussian
 LOOKS = 0.5  # points that go on filling the box, for each doubling of the rounds
 REPLAY = 16  # one of so many rounds plays the last point once more: what differs is noise, and nothing else
+FINER = 0.25  # than those of a search: cells of what is reported, as the mean payoff may be steeper than its surface
 GONE = {"path", "length", "searched"}  # of a search, as versions up to 0.1.0 had it
 
 
@@ -350,7 +351,7 @@ class Auto(BoxLearner):
         Their payoffs are between 0 and 1; what 0 is, and what 1 is more, is told with them.
         """
         low, span = float(samples.payoffs.min()), float(np.ptp(samples.payoffs)) or 1.0
-        chosen = samples.near(near, self._position().grain)
+        chosen = samples.near(near, FINER * self._position().grain)
         return possible(chosen.points, chosen.of((samples.payoffs - low) / span)), low, span
 
     def _rough(self, noise: float) -> bool:
