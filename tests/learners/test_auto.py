@@ -202,6 +202,14 @@ def test_long_runs_go_on_learning():
         assert after.low < -np.sum((learner.recommend() - 0.3) ** 2) < after.high
 
 
+@pytest.mark.parametrize("grain", [0.0, -1.0, 1.0])
+def test_a_state_with_cells_that_cannot_be_is_refused(grain):
+    state = fed(rd.Auto(dimension=2, seed=0), 20).state()
+    state["search"]["grain"] = grain
+    with pytest.raises(rd.errors.StateError, match="cells between"):
+        rd.Auto(dimension=2, seed=0).restore(state)
+
+
 # Earlier results.
 
 

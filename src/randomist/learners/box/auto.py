@@ -25,7 +25,7 @@ from randomist.learners.box.climbing import FEWER, LARGEST, REFINEMENTS, scale_a
 from randomist.learners.box.filling import filling_point
 from randomist.learners.box.interval import Confirmation, Interval
 from randomist.learners.box.landscape import Landscape, border
-from randomist.learners.box.pool import FINEST
+from randomist.learners.box.pool import FINEST, WIDEST
 from randomist.learners.box.samples import FEWEST, REMEMBERED, Samples, middle_and_spread, remembered, scores, units
 from randomist.learners.box.surface import USUAL, Surface, likeliest, possible, surface
 from randomist.learners.payoffs import number
@@ -350,8 +350,9 @@ class Auto(BoxLearner):
 
         Their payoffs are between 0 and 1; what 0 is, and what 1 is more, is told with them.
         """
-        low, span = float(samples.payoffs.min()), float(np.ptp(samples.payoffs)) or 1.0
         chosen = samples.near(near, FINER * self._position().grain)
+        kept = samples.payoffs[chosen.point >= 0]
+        low, span = float(kept.min()), float(np.ptp(kept)) or 1.0
         return possible(chosen.points, chosen.of((samples.payoffs - low) / span)), low, span
 
     def _rough(self, noise: float) -> bool:
@@ -449,7 +450,10 @@ class Auto(BoxLearner):
         if not isinstance(state, dict) or "best" not in state:
             raise StateError(f"a search of Auto has a best point, got {state!r:.80}")
         usual = {f.name: f.default for f in fields(Position) if f.name not in ("best", "firm")}
-        return super().check_search(usual | {"firm": state["best"]} | state)
+        search = super().check_search(usual | {"firm": state["best"]} | state)
+        if not FINEST <= search.grain <= WIDEST:
+            raise StateError(f"a search of Auto has cells between {FINEST} and {WIDEST} wide, got {search.grain}")
+        return search
 
 
 def _scaled_box(space: Any, low: Any, high: Any, dimension: Any) -> Box:
