@@ -20,7 +20,7 @@ import numpy as np
 
 import randomist as rd
 from benchmarks import cells
-from benchmarks.auto.trial import holm, paired
+from benchmarks.significance import holm, paired
 
 
 class Function(NamedTuple):

@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from benchmarks import cells
 from benchmarks.auto.functions import SETS, Function
 from benchmarks.peers.problems import EPISODES, SEARCH, START, Array, generator
 from benchmarks.peers.search import Followed, follow
 from benchmarks.peers.standard import standard
+from benchmarks.significance import holm, paired
 
 WARM_UP = 40  # rounds before the clock counts, so that compiling does not
 LAST = 50  # rounds whose payoffs a recommendation is compared with
@@ -73,20 +73,6 @@ def do(cell: cells.Cell) -> cells.Row:
         "outside": float(beyond.any(axis=1).mean()),
         "ms": 1000 * run.seconds / rounds,
     }
-
-
-def holm(p: Array) -> Array:
-    """P-values corrected for their number: Holm (1979).  (n,) -> (n,)"""
-    order = np.argsort(p)
-    corrected = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    return np.minimum(corrected, 1.0)[np.argsort(order)]
-
-
-def paired(differences: Array) -> float:
-    """The p-value of a paired t-test, two-sided; 1 where all differences are nothing.  (seeds,) -> number"""
-    if len(differences) < 2 or np.allclose(differences, 0, atol=1e-12):
-        return 1.0
-    return float(stats.ttest_1samp(differences, 0.0).pvalue) if np.ptp(differences) > 0 else 0.0
 
 
 Rows = Mapping[tuple[str, str], list[cells.Row]]  # by function and learner, one for each seed

@@ -17,7 +17,7 @@ def main(given: list[str] | None = None) -> None:
     arguments = arguments_parser.parse_args(given)
     problems, methods = available(arguments)
     tuned = chosen()
-    budgets = {problem.id: arguments.episodes or problem.episodes for problem in problems}
+    budgets = {problem.id: min(arguments.episodes or problem.episodes, problem.episodes) for problem in problems}
     jobs, used = [], dict[str, dict[str, dict[str, Any]]]()
     for problem in problems:
         for method in methods:
@@ -45,7 +45,11 @@ def main(given: list[str] | None = None) -> None:
     print(table.markdown(rows, marks, decimals))
     if METHODS["auto"] in methods and len(methods) > 1:
         print("\nAuto's lead over the best of the others, paired by seed:\n")
-        print(table.lead_markdown(curves, METHODS["auto"].title, marks, decimals))
+        leads = table.leads(curves, METHODS["auto"].title, marks)
+        print(table.lead_markdown(leads, marks, decimals))
+        print(
+            f"\nAt 100 and 500 episodes, or all that a task has; paired t-tests, Holm:\n\n{table.significance(leads)}"
+        )
     print(f"\n{table.settings_markdown(used)}")
     figure.draw(curves, arguments.out / "peers.png")
     print(f"\nfigure: {arguments.out / 'peers.png'}")

@@ -20,7 +20,7 @@ def parser(description: str, seeds: int | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--tasks", nargs="+", choices=list(PROBLEMS), default=list(PROBLEMS), metavar="TASK")
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS), metavar="METHOD")
-    parser.add_argument("--episodes", type=_positive, help="of every run; each task has its own default")
+    parser.add_argument("--episodes", type=_positive, help="at most, of every run; each task has its own number")
     parser.add_argument("--seeds", type=_positive, default=seeds)
     parser.add_argument("--jobs", type=_positive, default=1, help="processes")
     return parser

@@ -10,9 +10,13 @@ import numpy as np
 
 from benchmarks.peers.problems import Array
 from benchmarks.peers.results import Result
+from benchmarks.significance import holm, paired
 from randomist.experiments.comparison import mean_interval
 
 MARKS = (100, 300, 500, 1000, 2500)  # episodes
+JUDGED = (100, 500)  # episodes, or 100 and the last one: the cells in which a lead is tested
+
+Runs = Mapping[str, Mapping[str, Sequence[Result]]]  # by title of task, then of method, one for each seed
 
 
 @dataclass(frozen=True)
@@ -59,31 +63,68 @@ def markdown(rows: Sequence[Row], marks: Sequence[int], decimals: Mapping[str, i
     return "\n".join(lines)
 
 
-def lead_markdown(
-    runs: Mapping[str, Mapping[str, Sequence[Result]]],
-    method: str,
-    marks: Sequence[int],
-    decimals: Mapping[str, int],
-) -> str:
-    """By how much a method leads the best of the others, paired by seed, in every column: mean, interval, name."""
-    lines = [f"| task | {' | '.join(f'{mark:,}' for mark in marks)} |", f"|{'---|' * (len(marks) + 1)}"]
+@dataclass(frozen=True, eq=False)
+class Lead:
+    """By how much a method leads the best of the others on a task, up to some episode."""
+
+    task: str
+    mark: int
+    rival: str
+    over_seeds: Array  # (seeds,)
+
+    @property
+    def mean(self) -> float:
+        return float(self.over_seeds.mean())
+
+
+def leads(runs: Runs, method: str, marks: Sequence[int]) -> list[Lead]:
+    """Of all cells in which there is somebody to lead."""
+    found = []
     for task, by_method in runs.items():
-        cells, digits = [], decimals[task]
         for mark in marks:
             averages = {
                 title: np.array([run.average[mark - 1] for run in of_title])
                 for title, of_title in by_method.items()
                 if mark <= len(of_title[0].payoffs)
             }
-            if method not in averages or len(averages) < 2:
-                cells.append("–")
-                continue
-            best = max((title for title in averages if title != method), key=lambda title: averages[title].mean())
-            mean, half = mean_interval((averages[method] - averages[best])[:, None])
-            spread = f" ± {half[0]:.{digits}f}" if len(averages[best]) > 1 else ""
-            cells.append(f"{mean[0]:+.{digits}f}{spread} ({best})")
-        lines.append(f"| {' | '.join([task, *cells])} |")
+            others = [title for title in averages if title != method]
+            if method in averages and others:
+                best = max(others, key=lambda title, means=averages: means[title].mean())
+                found.append(Lead(task, mark, best, averages[method] - averages[best]))
+    return found
+
+
+def lead_markdown(found: Sequence[Lead], marks: Sequence[int], decimals: Mapping[str, int]) -> str:
+    """A row for every task, a column for every mark: mean, interval, and who is led."""
+    lines = [f"| task | {' | '.join(f'{mark:,}' for mark in marks)} |", f"|{'---|' * (len(marks) + 1)}"]
+    for task in dict.fromkeys(lead.task for lead in found):
+        cells, digits = dict.fromkeys(marks, "–"), decimals[task]
+        for lead in (lead for lead in found if lead.task == task):
+            mean, half = mean_interval(lead.over_seeds[:, None])
+            spread = f" ± {half[0]:.{digits}f}" if len(lead.over_seeds) > 1 else ""
+            cells[lead.mark] = f"{mean[0]:+.{digits}f}{spread} ({lead.rival})"
+        lines.append(f"| {' | '.join([task, *cells.values()])} |")
     return "\n".join(lines)
+
+
+def significance(found: Sequence[Lead], level: float = 0.05) -> str:
+    """In how many cells the mean is ahead, and in which of them it is so by more than chance, or behind by that."""
+    judged = [lead for lead in found if lead.mark in JUDGED or lead.mark == _last_judged(found, lead.task)]
+    corrected = holm(np.array([paired(lead.over_seeds) for lead in judged]))
+    lines = [f"ahead by the mean in {sum(lead.mean > 0 for lead in judged)} of {len(judged)} cells"]
+    for word, sign in (("ahead", 1), ("behind", -1)):
+        cells = [
+            f"{lead.task} at {lead.mark:,} (p = {p:.2g})"
+            for lead, p in zip(judged, corrected, strict=True)
+            if sign * lead.mean > 0 and p < level
+        ]
+        lines.append(f"significantly {word} in {len(cells)}{': ' if cells else ''}{', '.join(cells)}")
+    return "\n".join(lines)
+
+
+def _last_judged(found: Sequence[Lead], task: str) -> int:
+    """The last column of a task that ends before the last of `JUDGED`."""
+    return max((lead.mark for lead in found if lead.task == task and lead.mark <= max(JUDGED)), default=0)
 
 
 def settings_markdown(used: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:

@@ -13,11 +13,11 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]  # benchmarks are not installed
 
 from benchmarks import cells  # noqa: E402
-from benchmarks.auto import trial  # noqa: E402
 from benchmarks.auto.functions import BURST, DESIGN, SETS, TABLE, Function  # noqa: E402
 from benchmarks.auto.shapes import sparse, unstable_system  # noqa: E402
 from benchmarks.peers.search import follow  # noqa: E402
 from benchmarks.peers.standard import standard  # noqa: E402
+from benchmarks.significance import holm  # noqa: E402
 
 ALL = [pytest.param(function, id=f"{of}-{name}") for of, by_name in SETS.items() for name, function in by_name.items()]
 
@@ -94,9 +94,9 @@ def test_the_two_sets_share_kinds_and_no_function() -> None:
 
 
 def test_holm_corrects_as_defined() -> None:
-    np.testing.assert_allclose(trial.holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02])
-    np.testing.assert_allclose(trial.holm(np.array([0.9, 0.8])), [1.0, 1.0])
-    assert trial.holm(np.array([])).size == 0
+    np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02])
+    np.testing.assert_allclose(holm(np.array([0.9, 0.8])), [1.0, 1.0])
+    assert holm(np.array([])).size == 0
 
 
 def test_follow_plays_the_start_first_and_stays_in_the_cube() -> None:

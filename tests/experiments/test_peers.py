@@ -293,8 +293,29 @@ def test_the_lead_is_over_the_best_of_the_others_paired_by_seed() -> None:
     }
     difference = ours - theirs
     half = stats.t.ppf(0.975, 2) * stats.sem(difference)
-    lines = table.lead_markdown({"A": runs}, "one", [2, 9], {"A": 2}).splitlines()
+    lines = table.lead_markdown(table.leads({"A": runs}, "one", [2, 9]), [2, 9], {"A": 2}).splitlines()
     assert lines[2:] == [f"| A | {difference.mean():+.2f} ± {half:.2f} (two) | – |"]
+
+
+def test_leads_are_tested_at_100_and_500_episodes_or_at_the_last_corrected_for_their_number() -> None:
+    noise = np.random.default_rng(0).standard_normal((3, 10))
+    tasks = {"clear": (3.0, [100, 300, 500]), "short": (-3.0, [100, 300]), "luck": (0.1, [30])}
+    found = [
+        table.Lead(task, mark, "two", lead + noise[i])
+        for i, (task, (lead, marks)) in enumerate(tasks.items())
+        for mark in marks
+    ]
+    lines = table.significance(found).splitlines()
+    p = {lead.task: stats.ttest_1samp(lead.over_seeds, 0).pvalue for lead in found}  # equal in all cells of a task
+    less, more = sorted(["clear", "short"], key=p.__getitem__)
+    corrected = {less: 5 * p[less], more: max(3 * p[more], 5 * p[less])}  # of five, two of them smaller
+    clear, short = (f"(p = {corrected[task]:.2g})" for task in ("clear", "short"))
+    assert max(corrected.values()) < 0.05 < p["luck"]
+    assert lines == [
+        f"ahead by the mean in {2 + (found[-1].mean > 0)} of 5 cells",
+        f"significantly ahead in 2: clear at 100 {clear}, clear at 500 {clear}",
+        f"significantly behind in 2: short at 100 {short}, short at 300 {short}",
+    ]
 
 
 def test_the_settings_have_a_row_for_each_method_that_has_any() -> None:
