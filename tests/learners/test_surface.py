@@ -10,10 +10,12 @@ from scipy.stats import multivariate_normal
 from randomist.importance.passes import surface as passes
 from randomist.learners.box import landscape as landscapes
 from randomist.learners.box import surface as surfaces
+from randomist.learners.box.alternatives import SHARES, Rippled, possible, rippled
 from randomist.learners.box.climbing import LARGEST, SMALLEST, STEP, scale_at
+from randomist.learners.box.interval import of_surfaces
 from randomist.learners.box.landscape import Landscape, border
 from randomist.learners.box.pool import FINEST, WIDEST, Payoffs, once
-from randomist.learners.box.surface import LENGTHS, NOISES, USUAL, Evidence, likeliest, possible, surface
+from randomist.learners.box.surface import LENGTHS, NOISES, USUAL, Evidence, likeliest, surface
 
 NONE = np.empty((0, 3))
 
@@ -213,9 +215,80 @@ def test_the_likeliest_neighbour_is_found(rng):
     assert at[:2] == best  # here there is one hill of evidence
     assert likeliest(samples, once(payoffs), *best)[:2] == best
     assert at.gain == pytest.approx(evidence(*best) + 60 * math.log(payoffs.var()), rel=1e-10)
-    surfaces_there = possible(samples, once(payoffs))
-    assert len(surfaces_there) > 1
-    assert surfaces_there[0].length == LENGTHS[best[0]] * math.sqrt(3)
+    first, others = possible(samples, once(payoffs))
+    assert first.length == LENGTHS[best[0]] * math.sqrt(3)
+    assert others
+
+
+def with_ripples(rng, height, n=200):
+    """A hill under ripples, near its top and elsewhere, and noise."""
+    points = np.concatenate([rng.random((n // 2, 2)), 0.5 + 0.05 * rng.standard_normal((n // 2, 2))])
+    hill = -4 * np.sum((points - 0.5) ** 2, axis=1) + height * np.cos(60 * points).sum(axis=1)
+    return points, hill + 0.2 * rng.standard_normal(n)
+
+
+def test_a_rippled_surface_equals_dense_algebra(rng):
+    samples, payoffs = with_ripples(rng, 0.3)
+    evidence = Evidence(samples, once(payoffs))
+    at = 4, 4
+    found = rippled(evidence, at)
+    assert found
+    points = np.concatenate([rng.random((10, 2)), samples[-10:]])
+    for one in found:
+        smooth, fine = one.lengths
+        noise = NOISES[4] * (1 - matern(samples, samples, smooth).mean())
+
+        def kernel(a, b, one=one, smooth=smooth, fine=fine):
+            return matern(a, b, smooth) + one.height * matern(a, b, fine)
+
+        assert smooth == LENGTHS[4] * math.sqrt(2)
+        assert one.height / noise == pytest.approx(min(SHARES, key=lambda share: abs(share - one.height / noise)))
+        inverse, ones = np.linalg.inv(kernel(samples, samples) + noise * np.eye(200)), np.ones(200)
+        level = ones @ inverse @ payoffs / (ones @ inverse @ ones)
+        variance = (payoffs - level) @ inverse @ (payoffs - level) / 200
+        cross = kernel(points, samples)
+        left = variance * (1 + one.height - np.einsum("ij,jk,ik->i", cross, inverse, cross))
+        mean, deviation = one.posterior(points)
+        np.testing.assert_allclose(mean, level + cross @ inverse @ (payoffs - level), rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(deviation**2, left, rtol=1e-8, atol=1e-12)
+        assert one.noise == pytest.approx(noise * variance)
+        assert one.variance == pytest.approx((1 + one.height) * variance)
+
+
+def test_all_rippled_surfaces_are_likelier_than_the_one_without(rng):
+    """Log likelihoods by scipy's density of all payoffs."""
+    samples, payoffs = with_ripples(rng, 0.3, n=80)
+
+    def likelihood(matrix, noise):
+        level, variance = passes.regress(matrix, noise, *once(payoffs)[:3])[:2]
+        return multivariate_normal.logpdf(payoffs, np.full(80, level), variance * (matrix + noise * np.eye(80)))
+
+    smooth = matern(samples, samples, LENGTHS[4] * math.sqrt(2))
+    noise = NOISES[4] * (1 - smooth.mean())
+    preferred = {
+        (LENGTHS[i] * math.sqrt(2), share * noise)
+        for i in range(4)
+        for share in SHARES
+        if likelihood(smooth + share * noise * matern(samples, samples, LENGTHS[i] * math.sqrt(2)), noise)
+        > likelihood(smooth, noise)
+    }
+    found = {(one.lengths[1], one.height) for one in rippled(Evidence(samples, once(payoffs)), (4, 4))}
+    assert 0 < len(preferred) < 4 * len(SHARES)
+    assert np.array(sorted(found)) == pytest.approx(np.array(sorted(preferred)))
+
+
+def test_ripples_that_show_make_an_interval_wider():
+    """On ten draws each, of ripples as large as the noise and of none."""
+    top, ratios = np.full((1, 2), 0.5), {0.0: [], 0.2: []}
+    for seed in range(10):
+        for height, found in ratios.items():
+            samples, payoffs = with_ripples(np.random.default_rng(seed), height)
+            first, others = possible(samples, once(payoffs))
+            plain = [first, *(one for one in others if not isinstance(one, Rippled))]
+            widths = [np.diff(of_surfaces(which, top, 0.95), axis=0)[0, 0] for which in ([first, *others], plain)]
+            found.append(widths[0] / widths[1] if np.isfinite(widths[0]) else math.inf)  # or unsupported
+    assert np.median(ratios[0.0]) < 1.1
+    assert np.median(ratios[0.2]) > 1.2
 
 
 def test_noise_gains_nothing_from_a_surface(rng):

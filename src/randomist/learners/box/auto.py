@@ -20,6 +20,7 @@ from randomist.importance.passes import surface as passes
 from randomist.learners.base import Trial
 from randomist.learners.box import interval as intervals
 from randomist.learners.box import scouting
+from randomist.learners.box.alternatives import Rippled, possible
 from randomist.learners.box.base import BoxLearner
 from randomist.learners.box.climbing import FEWER, LARGEST, REFINEMENTS, scale_at, searched
 from randomist.learners.box.filling import filling_point
@@ -27,7 +28,7 @@ from randomist.learners.box.interval import Confirmation, Interval
 from randomist.learners.box.landscape import Landscape, border
 from randomist.learners.box.pool import FINEST, WIDEST
 from randomist.learners.box.samples import FEWEST, REMEMBERED, Samples, middle_and_spread, remembered, scores, units
-from randomist.learners.box.surface import USUAL, Surface, likeliest, possible, surface
+from randomist.learners.box.surface import USUAL, Surface, likeliest, surface
 from randomist.learners.payoffs import number
 from randomist.spaces import Box
 
@@ -36,7 +37,8 @@ GROWTH, AGAIN = 1.1, 50  # smoothness and noise are chosen anew when there are a
 ENOUGH = 10  # samples per dimension; before, ranks are too coarse unless they are easier to read
 CLOUD = 8  # pairs of points that stand for a decision's Gaussian
 LOOKS = 0.5  # points that go on filling the box, for each doubling of the rounds
-REPLAY = 16  # one of so many rounds plays the last point once more: what differs is noise, and nothing else
+REPLAY = 8  # one of so many rounds plays the last point once more: what differs is noise, and nothing else
+LAG = 4 * REPLAY  # payoffs between two plays of one point, at most: what is asked together comes back in any order
 FINER = 0.25  # than those of a search: cells of what is reported, as the mean payoff may be steeper than its surface
 GONE = {"path", "length", "searched"}  # of a search, as versions up to 0.1.0 had it
 
@@ -53,6 +55,7 @@ class Position:
     payoff_smoothness: int = USUAL[0]  # of the surface through payoffs
     payoff_noise: int = USUAL[1]
     by_rank: int = 1  # whether scores are ranks, mostly, or payoffs
+    heading: Array | float = 0.0  # where the best point goes in a round, by how it went of late  (d,)
     grain: float = FINEST  # the width of cells whose samples count as one, where there are many
     fitted: int = 0  # payoffs that these six know
     scouted: int = 0  # the last scout's number
@@ -75,7 +78,7 @@ class Auto(BoxLearner):
     sure. s is the largest scale at which what is lost on average, compared with x, is within twice what one play may
     teach, and within what the best payoffs promise. A scout goes to a place where the process is unsure, if what it may
     find, earned for as long again as the run has lasted, is more than it costs; the more of them come back with
-    nothing, the longer the next one waits. One round of sixteen plays the last point once more, and now and then, or
+    nothing, the longer the next one waits. One round of eight plays the last point once more, and now and then, or
     while all payoffs are equal, the box is filled.
 
     A decision is (x, s), s in widths of the box; at s = 0 the point itself is played. Every mediator lies in the box.
@@ -146,8 +149,8 @@ class Auto(BoxLearner):
         samples, unit = self._samples(), self.space.to_unit(rows)
         if samples.flat:
             return Estimates.nothing(len(rows))._replace(value=np.full(len(rows), samples.payoffs[0]))
-        surfaces, low, span = self._reported(samples, unit[0])
-        return self._estimated(surfaces[0], rows, unit).scaled(low, span)
+        first, _, low, span = self._reported(samples, unit[0])
+        return self._estimated(first, rows, unit).scaled(low, span)
 
     def bands(self, points: ArrayLike, level: float = 0.95) -> tuple[Estimates, Array, Array]:
         """`estimate`, and the low and high of `interval` at many points: NaN where that is unsupported.  (n,) each
@@ -161,11 +164,11 @@ class Auto(BoxLearner):
         if not self._known() or (samples := self._samples()).flat:
             return self.estimate(points), nothing, nothing
         unit = self.space.to_unit(rows)
-        surfaces, start, span = self._reported(samples, unit[0])
-        estimates = self._estimated(surfaces[0], rows, unit).scaled(start, span)
-        if self._known() < self._opening or self._rough(surfaces[0].noise * span**2):
+        first, others, start, span = self._reported(samples, unit[0])
+        estimates = self._estimated(first, rows, unit).scaled(start, span)
+        if self._known() < self._opening or self._rough(first.noise * span**2):
             return estimates, nothing, nothing
-        low, high = intervals.of_surfaces(surfaces, unit, level)
+        low, high = intervals.of_surfaces([first, *others], unit, level)
         return estimates, start + span * low, start + span * high
 
     def interval(self, point: ArrayLike | None = None, level: float = 0.95) -> Interval:
@@ -185,11 +188,11 @@ class Auto(BoxLearner):
         unit = position.best[None] if rows is None else self.space.to_unit(rows)
         if samples.flat or self._known() < self._opening:
             return intervals.unsupported(level)
-        found, low, span = self._reported(samples, unit[0])
-        ends = intervals.of_surfaces(found, unit, level)
-        if np.isnan(ends[0][0]) or self._rough(found[0].noise * span**2):
+        first, others, low, span = self._reported(samples, unit[0])
+        ends = intervals.of_surfaces([first, *others], unit, level)
+        if np.isnan(ends[0][0]) or self._rough(first.noise * span**2):
             return intervals.unsupported(level)
-        middle = float(found[0].means(unit)[0])
+        middle = float(first.means(unit)[0])
         least, most = (low + span * float(end[0]) for end in ends)
         return Interval(low + span * middle, least, most, level, "surface")
 
@@ -218,7 +221,7 @@ class Auto(BoxLearner):
         return Confirmation(self._point(point), len(payoffs), mean, intervals.median(payoffs, level))
 
     def scouts(self, trial: Trial) -> bool:
-        """Whether a trial was asked to see what is there: a scout's, or one that fills the box."""
+        """Whether a trial was asked to see what is there: a scout's, a stride, or one that fills the box."""
         ids = np.array([trial.id])
         confirms = self.search is not None and bool(self.search.confirms_with(ids)[0])
         return bool(trial.decision[-1] == 0) and not bool(self._replays(trial.id)) and not confirms
@@ -260,14 +263,20 @@ class Auto(BoxLearner):
         best = searched(found.values, found.scores, position.best, *search, REFINEMENTS)
         firm = searched(found.firmness, found.payoffs, position.firm, *search, FEWER)
         scale = scale_at(found, best, position.scale, self._cloud, samples.tail)
-        self.search = replace(position, best=best, firm=firm, scale=scale)
+        heading = scouting.heading(position.heading, best - position.best)
+        self.search = replace(position, best=best, firm=firm, scale=scale, heading=heading)
         if self._replays(self._next_id) and self.told:
-            return self._decision(np.clip(samples.points[-1], 0.0, 1.0), 0.0)
+            again = sum(bool(self._replays(id_)) for id_ in self._pending)  # in a batch, each plays another point
+            return self._decision(np.clip(samples.points[-1 - again % len(samples.points)], 0.0, 1.0), 0.0)
         if scouting.due(self._next_id - position.scouted, position.fruitless):
             scout = scouting.scout(found, best, samples, self._known(), self._rng)
             if scout is not None:
                 self.search = replace(self.search, scouted=self._next_id)
                 return self._decision(scout, 0.0)
+        if self._next_id % scouting.EVERY == scouting.EVERY // 2 and scale < LARGEST:
+            stride = scouting.stride(found, best, heading, scale, samples.tail)
+            if stride is not None:
+                return self._decision(stride, 0.0)
         return self._decision(best, scale)
 
     def _fitted(self, position: Position, samples: Samples) -> Position:
@@ -345,15 +354,15 @@ class Auto(BoxLearner):
         coverage = 1 - deviation**2 / found.variance
         return Estimates(value, effective, np.full(len(rows), np.inf), deviation, plays, coverage, log_effective)
 
-    def _reported(self, samples: Samples, near: Array) -> tuple[list[Surface], float, float]:
-        """Surfaces through payoffs near a point, the likeliest first and then others that are not much less likely.
+    def _reported(self, samples: Samples, near: Array) -> tuple[Surface, list[Surface | Rippled], float, float]:
+        """The likeliest surface through payoffs near a point, and others that the samples allow.
 
         Their payoffs are between 0 and 1; what 0 is, and what 1 is more, is told with them.
         """
         chosen = samples.near(near, FINER * self._position().grain)
         kept = samples.payoffs[chosen.point >= 0]
         low, span = float(kept.min()), float(np.ptp(kept)) or 1.0
-        return possible(chosen.points, chosen.of((samples.payoffs - low) / span)), low, span
+        return *possible(chosen.points, chosen.of((samples.payoffs - low) / span)), low, span
 
     def _rough(self, noise: float) -> bool:
         """Whether points that were played twice paid more alike than so much noise lets them."""
@@ -361,7 +370,7 @@ class Auto(BoxLearner):
         again = np.flatnonzero(self._replays(record.ids) & (record.decisions[:, -1] == 0))[-REMEMBERED:]
         differences = []
         for row in again:
-            before = max(row - 2 * REPLAY, 0)
+            before = max(row - LAG, 0)
             same = (record.mediators[before:row].reshape(row - before, -1) == record.mediators[row]).all(axis=1)
             if same.any():
                 differences.append(record.payoffs[row] - record.payoffs[before + int(np.argmax(same))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.special import ndtri
 
 from randomist._types import Array
 from randomist.importance.intervals.fixed import Constant, ConstantBets
+from randomist.learners.box.alternatives import Rippled
 from randomist.learners.box.surface import Surface
 
 SUPPORT = 5.0, 0.5  # plays of a point alone that its samples must be worth, and the part of its variance they explain
@@ -63,7 +65,7 @@ def unsupported(level: float) -> Interval:
     return Interval(math.nan, -math.inf, math.inf, level, "unsupported")
 
 
-def of_surfaces(surfaces: list[Surface], points: Array, level: float) -> tuple[Array, Array]:
+def of_surfaces(surfaces: Iterable[Surface | Rippled], points: Array, level: float) -> tuple[Array, Array]:
     """Low and high that all surfaces allow; NaN where too few samples support one.  (n, d) -> (n,), (n,)"""
     n = len(points)
     low, high, supported = np.full(n, np.inf), np.full(n, -np.inf), np.ones(n, bool)

@@ -1,4 +1,4 @@
-"""Scouts: whether a play far from the best may pay for itself, and where."""
+"""Scouts: whether a play far from the best may pay for itself, and where; and strides, the way that the best goes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from randomist.learners.box.samples import Samples, mean_excess
 
 PLACES = 64  # that are looked at
 REST = 8  # fruitless scouts that double the wait for the next one
+EVERY = 4  # one of so many rounds may be a stride
+TURN = 0.25  # of the last step of the best point in its heading, beside those before
+AHEAD = 16  # rounds by which a stride is ahead
+RISK = 2.0  # times what the best payoffs exceed one another, that a stride may lose
 
 
 def due(rounds: int, fruitless: int) -> bool:
@@ -36,6 +40,25 @@ def scout(found: Landscape, best: Array, samples: Samples, rounds: int, rng: np.
     worth[~found.allowed(places)] = -math.inf
     k = int(np.argmax(worth))
     return places[k] if worth[k] > 0 else None
+
+
+def heading(before: Array | float, step: Array) -> Array:
+    """Where the best point goes in a round, by how it went of late.  (d,)"""
+    return (1 - TURN) * before + TURN * step
+
+
+def stride(found: Landscape, best: Array, heading: Array, scale: float, tail: float) -> Array | None:
+    """Where the best point would be some rounds later if it went on like that; None where that is not worth a play.
+
+    On a narrow ridge a surface knows little of what is ahead, and clouds are small: a search creeps. A stride goes
+    beyond the cloud, whatever the surface hopes for there, if it does not fear to lose much: no more than a few times
+    what the best payoffs exceed one another, which is nothing at a ceiling.  (d,)
+    """
+    ahead: Array = np.clip(best + AHEAD * heading, 0.0, 1.0)
+    if np.linalg.norm(ahead - best) <= scale * math.sqrt(best.size) or not found.allowed(ahead[None])[0]:
+        return None
+    here, there = found.payoffs.means(np.stack([best, ahead]))
+    return ahead if here - there <= RISK * tail else None
 
 
 def excess(samples: Samples, top: float) -> float:

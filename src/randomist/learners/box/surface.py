@@ -20,7 +20,6 @@ NOISES = np.array([1e-4, 0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0])  # variance
 USUAL = 4, 4  # where the search for them begins
 DOUBT = 0.4, 0.05  # nats that a step away from the usual ones must earn, times its square
 STEPS = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
-MUCH = 4.0  # nats by which a surface is much less likely than another
 SHARE = 0.1  # of the noise: what may differ within a cell, beside it
 CAUTION = 0.5  # posterior deviations below the mean that make a point's value
 
@@ -70,7 +69,7 @@ def surface(
 
     `apart` are the distances between samples and pending points, where these are known.  (n, d), (n,), (p, d)
     """
-    scale, n = _length(length, samples), len(samples)
+    scale, n = length_of(length, samples), len(samples)
     if len(pending):
         samples = np.concatenate([samples, pending])
     whole = passes.covariances(passes.distances(samples) if apart is None else apart, scale)
@@ -95,7 +94,7 @@ class Evidence:
     def __call__(self, at: tuple[int, int]) -> float:
         """Log evidence, less what a pair must earn for being unusual."""
         if at not in self._found:
-            matrix, noise = self._model(at)
+            matrix, noise = self.model(at)
             doubt = sum(d * (a - u) ** 2 for d, a, u in zip(DOUBT, at, USUAL, strict=True))
             self._found[at] = passes.regress(matrix, noise, *self.payoffs[:3])[-1] - doubt
         return self._found[at]
@@ -114,12 +113,12 @@ class Evidence:
         A slope of the process has the variance 5/3ℓ² times its own (Rasmussen and Williams 2006, Eq. 4.17), and
         points of a cell have that of w²/12 in each of d coordinates, so it is 5dw²/36ℓ² that is added to the noise.
         """
-        return float(LENGTHS[at[0]]) * math.sqrt(36 / 5 * SHARE * self._model(at)[1])
+        return float(LENGTHS[at[0]]) * math.sqrt(36 / 5 * SHARE * self.model(at)[1])
 
-    def _model(self, at: tuple[int, int]) -> tuple[Array, float]:
+    def model(self, at: tuple[int, int]) -> tuple[Array, float]:
         """Covariances, and the noise beside them."""
         if at[0] not in self._matrices:
-            matrix = passes.covariances(self.apart, _length(at[0], self.samples))
+            matrix = passes.covariances(self.apart, length_of(at[0], self.samples))
             self._matrices[at[0]] = matrix, _signal(matrix)
         matrix, signal = self._matrices[at[0]]
         return matrix, signal * float(NOISES[at[1]])
@@ -148,15 +147,8 @@ def likeliest(samples: Array, payoffs: Payoffs, length: int, noise: int) -> Fit:
     return Fit(*best, evidence(best) - noise_alone, min(max(evidence.grain(best), FINEST), WIDEST))
 
 
-def possible(samples: Array, payoffs: Payoffs) -> list[Surface]:
-    """The likeliest surface, and those beside it that are not much less likely.  (n, d), (n,)"""
-    evidence, none = Evidence(samples, payoffs), np.empty((0, samples.shape[1]))
-    best = evidence.best(USUAL)
-    others = [at for at in neighbours(best) if at != best and evidence(at) > evidence(best) - MUCH]
-    return [surface(samples, payoffs, *at, none, evidence.apart) for at in (best, *others)]
-
-
-def _length(number: int, samples: Array) -> float:
+def length_of(number: int, samples: Array) -> float:
+    """One of `LENGTHS`, in widths of the box."""
     return float(LENGTHS[number]) * math.sqrt(samples.shape[1])
 
 
