@@ -169,7 +169,7 @@ def test_fruitless_scouts_wait_longer():
 def test_the_heading_is_where_the_best_point_went_of_late():
     found, steps = 0.0, np.random.default_rng(0).standard_normal((12, 3))
     for step in steps:
-        found = scouting.heading(found, step)
+        found = scouting.steered(found, step)
     weights = 0.25 * 0.75 ** np.arange(12)[::-1]
     np.testing.assert_allclose(found, weights @ steps, rtol=1e-12)
 

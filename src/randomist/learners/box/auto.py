@@ -78,8 +78,9 @@ class Auto(BoxLearner):
     sure. s is the largest scale at which what is lost on average, compared with x, is within twice what one play may
     teach, and within what the best payoffs promise. A scout goes to a place where the process is unsure, if what it may
     find, earned for as long again as the run has lasted, is more than it costs; the more of them come back with
-    nothing, the longer the next one waits. One round of eight plays the last point once more, and now and then, or
-    while all payoffs are equal, the box is filled.
+    nothing, the longer the next one waits. One round of four may be a stride, farther the way that x goes, where little
+    may be lost; one of eight plays the last point once more; and now and then, or while all payoffs are equal, the box
+    is filled.
 
     A decision is (x, s), s in widths of the box; at s = 0 the point itself is played. Every mediator lies in the box.
     Not in the paper; its page in the docs has what was tried and measured.
@@ -258,26 +259,32 @@ class Auto(BoxLearner):
         if self._known() >= GROWTH * position.fitted or self._known() >= position.fitted + AGAIN:
             position = self._fitted(position, samples)
         found = self._landscape(samples, position)
-        position = self._judged(position, found, samples)
+        self.search = self._moved(self._judged(position, found, samples), found, samples)
+        if self._replays(self._next_id) and self.told:
+            back = len(self._pending) // REPLAY % len(samples.points)  # in a batch, each plays another point
+            return self._decision(np.clip(samples.points[-1 - back], 0.0, 1.0), 0.0)
+        away = self._away(self.search, found, samples)
+        return self._decision(self.search.best, self.search.scale) if away is None else self._decision(away, 0.0)
+
+    def _moved(self, position: Position, found: Landscape, samples: Samples) -> Position:
+        """With the best point and the firm one searched anew, and the scale at which the best is played."""
         search = position.scale, samples, self._rng
         best = searched(found.values, found.scores, position.best, *search, REFINEMENTS)
         firm = searched(found.firmness, found.payoffs, position.firm, *search, FEWER)
         scale = scale_at(found, best, position.scale, self._cloud, samples.tail)
-        heading = scouting.heading(position.heading, best - position.best)
-        self.search = replace(position, best=best, firm=firm, scale=scale, heading=heading)
-        if self._replays(self._next_id) and self.told:
-            again = sum(bool(self._replays(id_)) for id_ in self._pending)  # in a batch, each plays another point
-            return self._decision(np.clip(samples.points[-1 - again % len(samples.points)], 0.0, 1.0), 0.0)
+        heading = scouting.steered(position.heading, best - position.best)
+        return replace(position, best=best, firm=firm, scale=scale, heading=heading)
+
+    def _away(self, position: Position, found: Landscape, samples: Samples) -> Array | None:
+        """Where a scout or a stride goes, if one is due and worth a play.  (d,)"""
         if scouting.due(self._next_id - position.scouted, position.fruitless):
-            scout = scouting.scout(found, best, samples, self._known(), self._rng)
+            scout = scouting.scout(found, position.best, samples, self._known(), self._rng)
             if scout is not None:
-                self.search = replace(self.search, scouted=self._next_id)
-                return self._decision(scout, 0.0)
-        if self._next_id % scouting.EVERY == scouting.EVERY // 2 and scale < LARGEST:
-            stride = scouting.stride(found, best, heading, scale, samples.tail)
-            if stride is not None:
-                return self._decision(stride, 0.0)
-        return self._decision(best, scale)
+                self.search = replace(position, scouted=self._next_id)
+                return scout
+        if scouting.strides(self._next_id) and position.scale < LARGEST:
+            return scouting.stride(found, position.best, position.heading, position.scale, samples.tail)
+        return None
 
     def _fitted(self, position: Position, samples: Samples) -> Position:
         """With smoothness and noise of both surfaces chosen anew."""

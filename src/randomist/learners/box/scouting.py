@@ -42,12 +42,17 @@ def scout(found: Landscape, best: Array, samples: Samples, rounds: int, rng: np.
     return places[k] if worth[k] > 0 else None
 
 
-def heading(before: Array | float, step: Array) -> Array:
-    """Where the best point goes in a round, by how it went of late.  (d,)"""
-    return (1 - TURN) * before + TURN * step
+def steered(heading: Array | float, step: Array) -> Array:
+    """Where the best point goes in a round, by how it went of late and a step more.  (d,)"""
+    return (1 - TURN) * heading + TURN * step
 
 
-def stride(found: Landscape, best: Array, heading: Array, scale: float, tail: float) -> Array | None:
+def strides(id_: int) -> bool:
+    """Whether a trial may be a stride."""
+    return id_ % EVERY == EVERY // 2
+
+
+def stride(found: Landscape, best: Array, heading: Array | float, scale: float, tail: float) -> Array | None:
     """Where the best point would be some rounds later if it went on like that; None where that is not worth a play.
 
     On a narrow ridge a surface knows little of what is ahead, and clouds are small: a search creeps. A stride goes
