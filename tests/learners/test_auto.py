@@ -195,31 +195,40 @@ def test_a_stride_goes_beyond_the_cloud_where_little_is_feared():
     assert stride([0.01, 0.0], border=border(samples[:5], infeasible)) is None
 
 
-def test_strides_climb_a_bent_ridge(monkeypatch):
-    """A run that creeps without them: 120 on average where others have 600."""
+def test_strides_are_made_while_it_climbs_and_not_at_a_ceiling(monkeypatch):
+    """On a bent ridge, and on a hill whose top is flat; three seeds each."""
+    plain, made = scouting.stride, list[bool]()
 
-    def ridge(u, rng):
-        along = u[0]
-        off = [u[1] - 0.2 - 0.6 * along, u[2] - 0.8 + 0.5 * along**2, u[3] - 0.5 - 0.3 * math.sin(3 * along)]
-        return 20 + 40 * math.exp(3 * along - np.dot(off, off) / 0.05) + 5 * rng.standard_normal()
+    def counted(*given):
+        made.append((found := plain(*given)) is not None)
+        return found
 
-    def average(seed):
-        rng, learner = np.random.default_rng(seed), rd.Auto(low=np.zeros(4), high=1, seed=seed)
-        for _ in range(200):
-            trial = learner.ask()
-            learner.tell(trial, ridge(trial.mediator, rng))
-        return learner.record.payoffs.mean()
+    def ridge(u):
+        off = [u[1] - 0.2 - 0.6 * u[0], u[2] - 0.8 + 0.5 * u[0] ** 2, u[3] - 0.5 - 0.3 * math.sin(3 * u[0])]
+        return 20 + 40 * math.exp(3 * u[0] - np.dot(off, off) / 0.05)
 
-    with_strides = [average(seed) for seed in (4, 5)]
-    monkeypatch.setattr(scouting, "stride", lambda *_: None)
-    without = [average(seed) for seed in (4, 5)]
-    assert with_strides[0] > 0.95 * without[0]  # this one does not creep
-    assert with_strides[1] > 2 * without[1]
+    def flat_top(u):
+        return min(1 - float(np.sum((u - 0.4) ** 2)), 0.95)
+
+    def strides(payoff, std, seed, *parts):
+        learner, counts = rd.Auto(low=np.zeros(4), high=1, seed=seed), []
+        for rounds in parts:
+            fed(learner, rounds, noisy(payoff, std, seed))
+            counts.append(sum(made))
+            made.clear()
+        return counts
+
+    monkeypatch.setattr(scouting, "stride", counted)
+    for seed in range(3):
+        _, climbing, later, last = strides(ridge, 5.0, seed, 20, 40, 40, 40)
+        assert climbing >= 2
+        assert last <= later <= 2  # it is at the top
+        assert strides(flat_top, 0.0, seed, 60, 80)[1] <= 1
 
 
 def scouts(learner, last=100):
     """The part of the last trials that was asked to see: points themselves, and not a point once more."""
-    again = learner.record.ids % 8 == 0
+    again = learner.record.ids % 8 == 0  # from the 64th on
     return float(((learner.record.decisions[:, -1] == 0) & ~again)[-last:].mean())
 
 

@@ -38,6 +38,7 @@ ENOUGH = 10  # samples per dimension; before, ranks are too coarse unless they a
 CLOUD = 8  # pairs of points that stand for a decision's Gaussian
 LOOKS = 0.5  # points that go on filling the box, for each doubling of the rounds
 REPLAY = 8  # one of so many rounds plays the last point once more: what differs is noise, and nothing else
+EARLY = 64  # rounds, of which it is half as many: all that was seen counts more than how well
 LAG = 4 * REPLAY  # payoffs between two plays of one point, at most: what is asked together comes back in any order
 FINER = 0.25  # than those of a search: cells of what is reported, as the mean payoff may be steeper than its surface
 GONE = {"path", "length", "searched"}  # of a search, as versions up to 0.1.0 had it
@@ -79,8 +80,8 @@ class Auto(BoxLearner):
     teach, and within what the best payoffs promise. A scout goes to a place where the process is unsure, if what it may
     find, earned for as long again as the run has lasted, is more than it costs; the more of them come back with
     nothing, the longer the next one waits. One round of four may be a stride, farther the way that x goes, where little
-    may be lost; one of eight plays the last point once more; and now and then, or while all payoffs are equal, the box
-    is filled.
+    may be lost; one of eight, at first of sixteen, plays the last point once more; and now and then, or while all
+    payoffs are equal, the box is filled.
 
     A decision is (x, s), s in widths of the box; at s = 0 the point itself is played. Every mediator lies in the box.
     Not in the paper; its page in the docs has what was tried and measured.
@@ -392,7 +393,7 @@ class Auto(BoxLearner):
 
     def _replays(self, ids: Any) -> Any:
         """Which trials play a point once more, by their numbers."""
-        return (ids >= self._opening) & (ids % REPLAY == 0)
+        return (ids >= self._opening) & (ids % REPLAY == 0) & ((ids >= EARLY) | (ids % (2 * REPLAY) == 0))
 
     def _last(self, mediators: Iterable[Any]) -> Array:
         """The first of these, which are the last ones that happened, as points of the unit cube.  (p, d)"""
