@@ -211,9 +211,9 @@ def test_strides_are_made_while_it_climbs_and_not_at_a_ceiling(monkeypatch):
         return min(1 - float(np.sum((u - 0.4) ** 2)), 0.95)
 
     def strides(payoff, std, seed, *parts):
-        learner, counts = rd.Auto(low=np.zeros(4), high=1, seed=seed), []
+        learner, play, counts = rd.Auto(low=np.zeros(4), high=1, seed=seed), noisy(payoff, std, seed), []
         for rounds in parts:
-            fed(learner, rounds, noisy(payoff, std, seed))
+            fed(learner, rounds, play)
             counts.append(sum(made))
             made.clear()
         return counts
