@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from randomist._types import Array
 from randomist.importance.passes import surface as passes
@@ -37,9 +36,9 @@ class Rippled(NamedTuple):
         rows = np.ascontiguousarray(points)
         smooth, fine = (passes.kernel(rows, self.samples, length) for length in self.lengths)
         covariance = smooth + self.height * fine
-        explained = solve_triangular(self.factor, covariance.T, lower=True)
+        explained = np.array([passes.forward(self.factor, row) for row in covariance])
         whole = 1 + self.height
-        left = np.maximum(whole - np.sum(explained**2, axis=0), 0.0) / whole
+        left = np.maximum(whole - np.sum(explained**2, axis=1), 0.0) / whole
         return self.level + covariance @ self.weights, np.sqrt(self.variance * left)
 
 
