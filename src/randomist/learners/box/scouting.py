@@ -13,7 +13,7 @@ from randomist.learners.box.samples import Samples, mean_excess
 
 PLACES = 64  # that are looked at
 REST = 8  # fruitless scouts that double the wait for the next one
-EVERY = 4  # one of so many rounds may be a stride
+EVERY, LONG = 4, 256  # one of so many rounds may be a stride, and half as many after so many rounds
 TURN = 0.25  # of the last step of the best point in its heading, beside those before
 AHEAD = 16  # rounds by which a stride is ahead
 RISK = 2.0  # times what the best payoffs exceed one another, that a stride may lose
@@ -49,7 +49,7 @@ def steered(heading: Array | float, step: Array) -> Array:
 
 def strides(id_: int) -> bool:
     """Whether a trial may be a stride."""
-    return id_ % EVERY == EVERY // 2
+    return id_ % (EVERY if id_ < LONG else 2 * EVERY) == EVERY // 2
 
 
 def stride(found: Landscape, best: Array, heading: Array | float, scale: float, tail: float) -> Array | None:
