@@ -423,3 +423,18 @@ def test_the_command_prints_a_table_and_skips_what_is_not_installed(
     assert len(list(tmp_path.rglob("*.parquet"))) == 4
     command.main([*given, "--out", str(tmp_path)])
     assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("| LQG")] == lines
+
+
+def test_no_task_gets_more_episodes_than_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = list[Job]()
+
+    def stop(jobs: list[Job], *_: Any) -> None:
+        asked.extend(jobs)
+        raise SystemExit
+
+    monkeypatch.setattr(command, "run_all", stop)
+    given = ["--tasks", "lqg", "--methods", "random-search", "--out", str(tmp_path), "--episodes"]
+    for episodes in (500, 999_999):
+        with pytest.raises(SystemExit):
+            command.main([*given, str(episodes)])
+    assert {job.episodes for job in asked} == {500, PROBLEMS["lqg"].episodes}

@@ -227,7 +227,7 @@ def test_strides_are_made_while_it_climbs_and_not_at_a_ceiling(monkeypatch):
 
 
 def scouts(learner, last=100):
-    """The part of the last trials that was asked to see: points themselves, and not a point once more."""
+    """The part of the last trials that was asked to see: points themselves, and not the last one once more."""
     again = learner.record.ids % 8 == 0  # from the 64th on
     return float(((learner.record.decisions[:, -1] == 0) & ~again)[-last:].mean())
 
@@ -241,7 +241,7 @@ def test_scouts_stop_after_a_burst_of_noise():
             trial = learner.ask()
             noise = (5.0 if 100 <= t < 150 else 0.1) * rng.standard_normal()
             learner.tell(trial, -float(np.sum((trial.mediator - 0.4) ** 2)) + noise)
-        assert scouts(learner) <= 0.2
+        assert scouts(learner) <= 0.13  # with replays, when one round of sixteen was one, the bound was 0.2
 
 
 # What is remembered.

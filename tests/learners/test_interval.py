@@ -112,6 +112,13 @@ def test_without_a_range_the_mean_is_asymptotic_and_the_median_is_not():
     assert later.decision[-1] > 0 or learner.scouts(later) or later.id % 8 == 0  # the search goes on
 
 
+def test_the_mean_of_equal_payoffs_is_that_payoff():
+    payoff = 0.04308797591892828  # the mean of twenty of them is rounded up
+    assert np.full(20, payoff).mean() > payoff
+    found = intervals.asymptotic_mean(np.full(20, payoff), 0.95)
+    assert found.mean == found.low == found.high == payoff
+
+
 @pytest.mark.parametrize("n", [1, 5, 6, 20, 50])
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_order_statistics_hold_the_median_by_the_binomial(n, level):

@@ -108,7 +108,7 @@ def asymptotic_mean(payoffs: Array, level: float) -> Interval:
     n = len(payoffs)
     if n < 2:
         return unsupported(level)
-    mean = float(payoffs.mean())
+    mean = float(np.clip(payoffs.mean(), payoffs.min(), payoffs.max()))  # rounding may leave the range of equal payoffs
     half = float(t.ppf((1 + level) / 2, n - 1) * payoffs.std(ddof=1)) / math.sqrt(n)
     return Interval(mean, mean - half, mean + half, level, "asymptotic")
 
