@@ -7,6 +7,7 @@ import pytest
 
 from randomist.learners.box.pool import FARTHER, apart, cells, once, pooled
 from randomist.learners.box.samples import FEWEST, Samples, scores, units
+from randomist.learners.box.surface import likeliest
 
 
 def known(points, payoffs):
@@ -91,3 +92,17 @@ def test_of_too_many_cells_the_last_the_nearest_and_some_others_remain():
     assert (near.point[nearest] >= 0).all()
     kept = distance[near.point >= 0]
     assert kept.max() == distance.max()  # of those far away some
+
+
+def test_what_is_gained_beside_mere_noise_is_that_of_all_plays():
+    """Points that were played several times, each play for itself and as one."""
+    rng = np.random.default_rng(3)
+    places, cell = rng.random((40, 2)), rng.integers(40, size=160)
+    for signal in (0.0, 3.0):
+        points, payoffs = places[cell], signal * places[cell, 0] + rng.standard_normal(160)
+        order = np.unique(cell, return_inverse=True)[1]
+        pool = pooled(points, order)
+        each, together = likeliest(points, once(payoffs), 4, 6), likeliest(pool.points, pool.of(payoffs), 4, 6)
+        assert together[:2] == each[:2]
+        assert together.gain == pytest.approx(each.gain, abs=0.1)  # the unit of the noise depends on what is averaged
+        assert (together.gain > 10) == (signal > 0)

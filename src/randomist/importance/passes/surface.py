@@ -48,6 +48,16 @@ def distances(points: Array) -> Array:
 
 
 @compiled
+def nearest(points: Array, others: Array) -> Array:
+    """How far the nearest of others is.  (n, d), (m, d) -> (n,)"""
+    out = np.full(points.shape[0], np.inf)
+    for i in range(points.shape[0]):
+        for j in range(others.shape[0]):
+            out[i] = min(out[i], _distance(points, i, others, j))
+    return out
+
+
+@compiled
 def covariances(apart: Array, length: float) -> Array:
     """k of `distances`.  (n, n) -> (n, n)"""
     n = apart.shape[0]

@@ -12,61 +12,33 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from randomist._checks import finite_array, probability, whole_number
-from randomist._types import Array, Indices
+from randomist._types import Array
 from randomist.errors import NoDataError, ParameterError, ShapeError, StateError
 from randomist.families import LocationScale
 from randomist.histories.estimates import Estimates
 from randomist.importance.passes import surface as passes
 from randomist.learners.base import Trial
 from randomist.learners.box import interval as intervals
-from randomist.learners.box import scouting
+from randomist.learners.box import scouting, turns
 from randomist.learners.box.alternatives import Rippled, possible
 from randomist.learners.box.base import BoxLearner
 from randomist.learners.box.climbing import FEWER, LARGEST, REFINEMENTS, scale_at, searched
-from randomist.learners.box.filling import filling_point
+from randomist.learners.box.filling import farthest_point, filling_point
 from randomist.learners.box.interval import Confirmation, Interval
 from randomist.learners.box.landscape import Landscape, border
 from randomist.learners.box.pool import FINEST, WIDEST
+from randomist.learners.box.position import Position
 from randomist.learners.box.samples import FEWEST, REMEMBERED, Samples, middle_and_spread, remembered, scores, units
-from randomist.learners.box.surface import USUAL, Surface, likeliest, surface
+from randomist.learners.box.surface import Surface, likeliest, surface
 from randomist.learners.payoffs import number
 from randomist.spaces import Box
 
-OPENING = 4, 16  # points that fill the box at first, two per dimension between these bounds
 GROWTH, AGAIN = 1.1, 50  # smoothness and noise are chosen anew when there are as many samples more
 ENOUGH = 10  # samples per dimension; before, ranks are too coarse unless they are easier to read
 CLOUD = 8  # pairs of points that stand for a decision's Gaussian
-LOOKS = 0.5  # points that go on filling the box, for each doubling of the rounds
-REPLAY = 8  # one of so many rounds plays the last point once more: what differs is noise, and nothing else
-EARLY = 64  # rounds, of which it is half as many: all that was seen counts more than how well
-LAG = 4 * REPLAY  # payoffs between two plays of one point, at most: what is asked together comes back in any order
+LAG = 4 * turns.REPLAY  # payoffs between two plays of one point, at most: those of a batch come in any order
 FINER = 0.25  # than those of a search: cells of what is reported, as the mean payoff may be steeper than its surface
 GONE = {"path", "length", "searched"}  # of a search, as versions up to 0.1.0 had it
-
-
-@dataclass(frozen=True, eq=False)
-class Position:
-    """Where the search is, in coordinates where the box is the unit cube."""
-
-    best: Array  # the point with the largest value, as of the last search  (d,)
-    firm: Array  # the point with the largest cautious mean payoff  (d,)
-    scale: float = LARGEST  # s, the std of the next decision in widths of the box
-    smoothness: int = USUAL[0]  # of the surface through scores: a number of its lengths
-    noise: int = USUAL[1]
-    payoff_smoothness: int = USUAL[0]  # of the surface through payoffs
-    payoff_noise: int = USUAL[1]
-    by_rank: int = 1  # whether scores are ranks, mostly, or payoffs
-    heading: Array | float = 0.0  # where the best point goes in a round, by how it went of late  (d,)
-    grain: float = FINEST  # the width of cells whose samples count as one, where there are many
-    fitted: int = 0  # payoffs that these six know
-    scouted: int = 0  # the last scout's number
-    judged: int = 0  # payoffs that were looked at for what scouts found
-    fruitless: int = 0  # scouts that found nothing
-    confirm: int = 0  # the first of the trials that play the best point to confirm it
-    confirms: int = 0  # how many these are
-
-    def confirms_with(self, ids: Indices) -> np.typing.NDArray[np.bool_]:
-        return (ids >= self.confirm) & (ids < self.confirm + self.confirms)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -122,7 +94,7 @@ class Auto(BoxLearner):
         super().__post_init__()
         d = self.space.dimension
         self._shift = self._rng.random(d)  # of the points that fill the box
-        self._opening = min(max(2 * d, OPENING[0]), OPENING[1])
+        self._opening = turns.opening(d)
         half = np.random.default_rng(0).standard_normal((CLOUD, d))
         self._cloud = np.concatenate([half, -half])
         self._begun = np.empty((0, d)), np.empty(0)  # known before: points and payoffs, in the user's units
@@ -226,7 +198,7 @@ class Auto(BoxLearner):
         """Whether a trial was asked to see what is there: a scout's, a stride, or one that fills the box."""
         ids = np.array([trial.id])
         confirms = self.search is not None and bool(self.search.confirms_with(ids)[0])
-        return bool(trial.decision[-1] == 0) and not bool(self._replays(trial.id)) and not confirms
+        return bool(trial.decision[-1] == 0) and not bool(turns.replays(trial.id, self._opening)) and not confirms
 
     def begin(self, points: ArrayLike, payoffs: ArrayLike) -> None:
         """Known results of earlier work: points of the box and what each paid, in the user's units.  (n, d), (n,)
@@ -254,15 +226,17 @@ class Auto(BoxLearner):
         if (self._next_id == 0 and self.first is not None) or self._next_id + len(self._begun[1]) < self._opening:
             return self._decision(self._filling(), 0.0)
         samples = self._samples() if self._known() else None
-        if samples is None or samples.flat or self._looks(self._next_id):
+        if samples is None or samples.flat:
             return self._decision(self._filling(), 0.0)
+        if turns.looks(self._next_id, self._opening, 0 if before is None else before.scouted):
+            return self._decision(farthest_point(samples.points, self._rng), 0.0)
         position = self._position()
         if self._known() >= GROWTH * position.fitted or self._known() >= position.fitted + AGAIN:
             position = self._fitted(position, samples)
         found = self._landscape(samples, position)
         self.search = self._moved(self._judged(position, found, samples), found, samples)
-        if self._replays(self._next_id) and self.told:
-            back = len(self._pending) // REPLAY % len(samples.points)  # in a batch, each plays another point
+        if turns.replays(self._next_id, self._opening) and self.told:
+            back = len(self._pending) // turns.REPLAY % len(samples.points)  # in a batch, each plays another point
             return self._decision(np.clip(samples.points[-1 - back], 0.0, 1.0), 0.0)
         away = self._away(self.search, found, samples)
         return self._decision(self.search.best, self.search.scale) if away is None else self._decision(away, 0.0)
@@ -278,14 +252,25 @@ class Auto(BoxLearner):
 
     def _away(self, position: Position, found: Landscape, samples: Samples) -> Array | None:
         """Where a scout or a stride goes, if one is due and worth a play.  (d,)"""
-        if scouting.due(self._next_id - position.scouted, position.fruitless):
-            scout = scouting.scout(found, position.best, samples, self._known(), self._rng)
+        if turns.scouts(self._next_id - position.scouted, position.fruitless, bool(position.all_noise)):
+            scout = self._scout(position, found, samples)
             if scout is not None:
                 self.search = replace(position, scouted=self._next_id)
                 return scout
-        if scouting.strides(self._next_id) and position.scale < LARGEST:
+        if turns.strides(self._next_id) and position.scale < LARGEST and not position.all_noise:
             return scouting.stride(found, position.best, position.heading, position.scale, samples.tail)
         return None
+
+    def _scout(self, position: Position, found: Landscape, samples: Samples) -> Array | None:
+        """Where it may find most; where all may be noise and the first found nothing, every other fills the box.  (d,)
+
+        Then no surface tells where to go, and no point is known to be worse than another.
+        """
+        fills = position.all_noise and position.fruitless >= turns.REST
+        scout = None
+        if not fills or position.fruitless % 2:
+            scout = scouting.scout(found, position.best, samples, self._known(), self._rng)
+        return self._filling() if fills and scout is None else scout
 
     def _fitted(self, position: Position, samples: Samples) -> Position:
         """With smoothness and noise of both surfaces chosen anew."""
@@ -299,6 +284,7 @@ class Auto(BoxLearner):
             noise=ranks.noise,
             payoff_smoothness=payoffs.length,
             payoff_noise=payoffs.noise,
+            all_noise=int(max(ranks.gain, payoffs.gain) <= 0),
             by_rank=int(ranks.gain > payoffs.gain or self._known() >= ENOUGH * position.best.size),
             fitted=self._known(),
             grain=min(ranks.grain, payoffs.grain),
@@ -308,7 +294,8 @@ class Auto(BoxLearner):
         """What the scouts that came back found: whether one was better than the best by more than noise."""
         new = slice(position.judged, None)
         ids, scales = self.record.ids[new], self.record.decisions[new, -1]
-        scouted = (scales == 0) & (ids >= self._opening) & ~self._replays(ids) & ~position.confirms_with(ids)
+        scouted = (scales == 0) & (ids >= self._opening)
+        scouted &= ~turns.replays(ids, self._opening) & ~position.confirms_with(ids)
         count = min(len(ids), REMEMBERED)
         found_there = samples.units[len(samples.units) - count :][scouted[len(ids) - count :]]
         better = found.payoffs.means(position.best[None])[0] + 2 * math.sqrt(found.payoffs.noise)
@@ -375,7 +362,7 @@ class Auto(BoxLearner):
     def _rough(self, noise: float) -> bool:
         """Whether points that were played twice paid more alike than so much noise lets them."""
         record = self.record
-        again = np.flatnonzero(self._replays(record.ids) & (record.decisions[:, -1] == 0))[-REMEMBERED:]
+        again = np.flatnonzero(turns.replays(record.ids, self._opening) & (record.decisions[:, -1] == 0))[-REMEMBERED:]
         differences = []
         for row in again:
             before = max(row - LAG, 0)
@@ -383,17 +370,6 @@ class Auto(BoxLearner):
             if same.any():
                 differences.append(record.payoffs[row] - record.payoffs[before + int(np.argmax(same))])
         return intervals.rough(np.array(differences), noise)
-
-    def _looks(self, id_: int) -> bool:
-        """Whether a trial goes on filling the box, whatever is known: the 16th, the 64th, the 256th and so on.
-
-        All that was seen may be one poor basin whose ceiling looks like the best there is.
-        """
-        return id_ > self._opening and int(LOOKS * math.log2(id_)) > int(LOOKS * math.log2(id_ - 1))
-
-    def _replays(self, ids: Any) -> Any:
-        """Which trials play a point once more, by their numbers."""
-        return (ids >= self._opening) & (ids % REPLAY == 0) & ((ids >= EARLY) | (ids % (2 * REPLAY) == 0))
 
     def _last(self, mediators: Iterable[Any]) -> Array:
         """The first of these, which are the last ones that happened, as points of the unit cube.  (p, d)"""

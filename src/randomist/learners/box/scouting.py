@@ -12,31 +12,29 @@ from randomist.learners.box.landscape import Landscape
 from randomist.learners.box.samples import Samples, mean_excess
 
 PLACES = 64  # that are looked at
-REST = 8  # fruitless scouts that double the wait for the next one
-EVERY, LONG = 4, 256  # one of so many rounds may be a stride, and half as many after so many rounds
 TURN = 0.25  # of the last step of the best point in its heading, beside those before
 AHEAD = 16  # rounds by which a stride is ahead
 RISK = 2.0  # times what the best payoffs exceed one another, that a stride may lose
-
-
-def due(rounds: int, fruitless: int) -> bool:
-    """Whether so many rounds after the last scout the next may go: the more of them found nothing, the later."""
-    return rounds >= 2 ** (fruitless / REST)
 
 
 def scout(found: Landscape, best: Array, samples: Samples, rounds: int, rng: np.random.Generator) -> Array | None:
     """A place where one play may pay for itself; None where there is none.  (d,)
 
     If the mean there becomes known as well as one payoff lets it, it exceeds the best by st (u Φ(u) + φ(u)) on average
-    (Frazier et al. 2009, the knowledge gradient), in each of as many rounds as there were.
+    (Frazier et al. 2009, the knowledge gradient), in each of as many rounds as there were. Nothing is found above a
+    ceiling: where the best payoffs are equal, no scout goes.
     """
-    places = rng.random((PLACES, best.size))
     surface = found.payoffs
-    (mean, taught), top = surface.taught(places), surface.means(best[None])[0]
+    top = surface.means(best[None])[0]
+    most = excess(samples, top)
+    if most == 0:
+        return None
+    places = rng.random((PLACES, best.size))
+    mean, taught = surface.taught(places)
     learned = np.maximum(taught, 1e-12)
     u = (mean - top) / learned
     gain = learned * (u * ndtr(u) + np.exp(-0.5 * u * u) / math.sqrt(2 * math.pi))
-    worth = rounds * np.minimum(gain, excess(samples, top)) - (top - mean)
+    worth = rounds * np.minimum(gain, most) - (top - np.minimum(mean, surface.ceiling))
     worth[~found.allowed(places)] = -math.inf
     k = int(np.argmax(worth))
     return places[k] if worth[k] > 0 else None
@@ -45,11 +43,6 @@ def scout(found: Landscape, best: Array, samples: Samples, rounds: int, rng: np.
 def steered(heading: Array | float, step: Array) -> Array:
     """Where the best point goes in a round, by how it went of late and a step more.  (d,)"""
     return (1 - TURN) * heading + TURN * step
-
-
-def strides(id_: int) -> bool:
-    """Whether a trial may be a stride."""
-    return id_ % (EVERY if id_ < LONG else 2 * EVERY) == EVERY // 2
 
 
 def stride(found: Landscape, best: Array, heading: Array | float, scale: float, tail: float) -> Array | None:

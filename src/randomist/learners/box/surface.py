@@ -143,7 +143,8 @@ def likeliest(samples: Array, payoffs: Payoffs, length: int, noise: int) -> Fit:
     """The pair to which no neighbour is preferred, from one on.  (n, d), (n,)"""
     evidence = Evidence(samples, payoffs)
     best = evidence.best((length, noise))
-    noise_alone = -0.5 * payoffs.total * math.log(max(payoffs.variance, 1e-300))
+    variance = max(payoffs.variance, 1e-300)
+    noise_alone = 0.5 * float(np.log(payoffs.plays).sum() - payoffs.total * math.log(variance))  # as `regress` has it
     return Fit(*best, evidence(best) - noise_alone, min(max(evidence.grain(best), FINEST), WIDEST))
 
 
