@@ -188,7 +188,7 @@ def test_a_study_confirms_as_its_learner_would(memory):
 
 
 def test_intervals(memory):
-    study = rd.create_study("car", rd.Auto(**CORNERS, seed=7), storage=memory)
+    study = rd.create_study("car", rd.Auto(**CORNERS, seed=8), storage=memory)
     assert not study.interval().supported
     play(study, 60)
     found = study.interval()
