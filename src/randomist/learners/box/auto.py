@@ -52,8 +52,8 @@ class Auto(BoxLearner):
     teach, and within what the best payoffs promise. A scout goes to a place where the process is unsure, if what it may
     find, earned for as long again as the run has lasted, is more than it costs; the more of them come back with
     nothing, the longer the next one waits. One round of four, later of eight, may be a stride, farther the way that x
-    goes, where little may be lost; one of eight, at first of sixteen, plays the last point once more; and now and then,
-    or while all payoffs are equal, the box is filled.
+    goes, where little may be lost; one of eight, at first of sixteen, plays the last point once more. The box is filled
+    at first, while all payoffs are equal, and now and then where these may be noise or no scout has gone.
 
     A decision is (x, s), s in widths of the box; at s = 0 the point itself is played. Every mediator lies in the box.
     Not in the paper; its page in the docs has what was tried and measured.
