@@ -43,7 +43,8 @@ def test_the_summary_says_what_matters(run):
     assert f"taps={run.best['taps']}" in text
     assert f"{run.payoffs.mean():.4g}; of the last 2: {run.payoffs[-2:].mean():.4g}" in text
     assert f"largest payoff  {run.payoffs.max():.4g}" in text
-    assert f"{len(run.failures)} trials; the first, trial {next(iter(run.failures))}: ValueError: seven <b>" in text
+    many = f"{len(run.failures)} trials; the first, " if len(run.failures) > 1 else "1 trial; "
+    assert f"{many}trial {next(iter(run.failures))}: ValueError: seven <b>" in text
     assert "and more" not in text
     cost = rd.optimize(bowl, parameters={"kp": (0, 9)}, rounds=5, direction="minimize")
     assert f"smallest payoff  {cost.payoffs.min():.4g}" in cost.summary()

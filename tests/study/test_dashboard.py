@@ -41,7 +41,7 @@ def url(tmp_path_factory):
 
 def smooth(study, rounds):
     """Payoffs of which a surface can be sure."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(1)
     for _ in range(rounds):
         trial = study.ask()
         study.tell(trial, -float((np.ravel(trial.mediator)[0] - 0.3) ** 2) + 0.1 * rng.standard_normal())
@@ -127,7 +127,7 @@ def test_numbers_of_a_box(url):
 
 def test_numbers_of_a_study_of_auto(memory):
     for low, high in (([-1.0, 0.0], [1.0, 20.0]), (-1.0, 2.0)):
-        study = rd.create_study(f"auto{np.size(low)}", rd.Auto(low=low, high=high, seed=0), storage=memory)
+        study = rd.create_study(f"auto{np.size(low)}", rd.Auto(low=low, high=high, seed=1), storage=memory)
         snapshot(study)
         smooth(study, 60)
         study.tell(study.ask(), feasible=False)
@@ -148,13 +148,13 @@ def test_numbers_of_a_study_of_auto(memory):
 
 
 def test_intervals_along_slices_are_those_of_single_points(memory):
-    learner = rd.Auto(low=[-1.0, 0.0], high=[1.0, 20.0], seed=0)
+    learner = rd.Auto(low=[-1.0, 0.0], high=[1.0, 20.0], seed=1)
     smooth(learner, 60)
     points = np.array([learner.recommend(), [0.1, 9.0], [-1.0, 20.0]])
     estimates, low, high = learner.bands(points)
     assert estimates.value == pytest.approx(learner.estimate(points).value)
     first = learner.interval(points[0])
-    assert (low[0], high[0]) == (first.low, first.high)
+    assert (low[0], high[0]) == pytest.approx((first.low, first.high), rel=1e-12)
     assert np.isnan(low[2])
     assert np.isnan(high[2])
     assert not learner.interval(points[2]).supported
