@@ -251,8 +251,7 @@ def test_a_sampler_goes_on_with_a_study_of_another_process(tmp_path):
     study = optuna.load_study(study_name="s", storage=url, sampler=sampler)
     study.optimize(objective, n_trials=15)
     assert len(learner_of(sampler).state()["begun"]["payoffs"]) == 25
-    values = np.sort([trial.value for trial in study.trials[25:]])
-    assert np.mean(values[:-2]) < 0.2  # 1.8 at random; up to two may be scouts
+    assert np.mean([trial.value for trial in study.trials[25:]]) < 0.2  # 1.8 at random
 
 
 def test_a_sampler_serves_one_study_after_the_other():

@@ -31,3 +31,9 @@ def fed(learner, rounds=40, payoff=hill):
         trial = learner.ask()
         learner.tell(trial, payoff(trial.mediator))
     return learner
+
+
+def noisy(payoff, std=0.1, seed=0):
+    """A payoff with Gaussian noise, the same for one seed."""
+    rng = np.random.default_rng(seed)
+    return lambda z: payoff(z) + std * rng.standard_normal()

@@ -129,7 +129,7 @@ class Auto(BoxLearner):
     def bands(self, points: ArrayLike, level: float = 0.95) -> tuple[Estimates, Array, Array]:
         """`estimate`, and the low and high of `interval` at many points: NaN where that is unsupported.  (n,) each
 
-        All of them come from the surfaces near the first point, so those of the first one are exactly `interval`'s, and
+        All of them come from the surfaces near the first point, so those of the first one are `interval`'s, and
         others are too wide, or unsupported, where samples far from it would say more.
         """
         probability(level, "level")
@@ -228,7 +228,8 @@ class Auto(BoxLearner):
         samples = self._samples() if self._known() else None
         if samples is None or samples.flat:
             return self._decision(self._filling(), 0.0)
-        if turns.looks(self._next_id, self._opening, 0 if before is None else before.scouted):
+        begun = max(self._opening, len(self._begun[1]))  # what was known before is as good as an opening
+        if turns.looks(self._next_id, begun, 0 if before is None else before.scouted):
             return self._decision(farthest_point(samples.points, self._rng), 0.0)
         position = self._position()
         if self._known() >= GROWTH * position.fitted or self._known() >= position.fitted + AGAIN:

@@ -22,7 +22,8 @@ def opening(dimension: int) -> int:
 def looks(id_: int, opening: int, scouted: int) -> bool:
     """Whether a trial goes where least was seen: the 16th, the 64th, the 256th and so on, if no scout went of late.
 
-    All that was seen may be one poor basin whose ceiling looks like the best there is.
+    With an opening of three points, in one and two dimensions, the 4th is the first of them. All that was seen may be
+    one poor basin whose ceiling looks like the best there is.
     """
     power = LOOKS ** round(math.log(max(id_, 1), LOOKS))
     return id_ == power > opening and scouted < id_ // LOOKS
@@ -43,5 +44,5 @@ def scouts(since: int, fruitless: int, noise: bool) -> bool:
 
     As long as all that was seen may be noise, it does not wait longer and longer: there is nothing to lose.
     """
-    wait = 2 ** (fruitless / REST)
+    wait = 2.0 ** min(fruitless / REST, 64)  # as good as never, and no overflow
     return since >= (min(wait, LONGEST) if noise else wait)
