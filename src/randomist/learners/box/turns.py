@@ -44,5 +44,5 @@ def scouts(since: int, fruitless: int, noise: bool) -> bool:
 
     As long as all that was seen may be noise, it does not wait longer and longer: there is nothing to lose.
     """
-    wait = 2.0 ** min(fruitless / REST, 64)  # as good as never, and no overflow
+    wait: float = 2.0 ** min(fruitless / REST, 64)  # as good as never, and no overflow
     return since >= (min(wait, LONGEST) if noise else wait)
