@@ -7,6 +7,7 @@ import pytest
 
 import randomist as rd
 from randomist.learners.box import scouting, turns
+from randomist.learners.box.climbing import LARGEST
 from randomist.learners.box.filling import farthest_point, filling_point
 from randomist.learners.box.landscape import Landscape, border
 from randomist.learners.box.pool import once
@@ -94,6 +95,33 @@ def test_where_all_is_noise_the_box_goes_on_being_filled():
             learner.tell(trial, 100.0 * hit + 10.0 * rng.standard_normal())
         found += hits > 20
     assert found >= 8
+
+
+def test_long_noise_is_left_for_anywhere():
+    """A square of 1% of the box pays 100, all else nothing, with noise of 10.
+
+    With scouts alone, these three of seeds 0 to 23 had not found it after 600 rounds. False alarms: 3 of 40 other seeds
+    do not find it now.
+    """
+    for seed in (6, 11, 16):
+        rng = np.random.default_rng(seed)
+        learner = rd.Auto(low=np.zeros(2), high=1, seed=seed)
+        fed(learner, 600, lambda z, rng=rng: 100.0 * (np.abs(z - 0.7) < 0.05).all() + 10.0 * rng.standard_normal())
+        assert (np.abs(learner.recommend() - 0.7) < 0.05).all()
+
+
+def test_anywhere_is_half_of_the_rounds_where_all_is_noise_and_none_elsewhere():
+    assert [n for n in range(10) if turns.wanders(n, 24, noise=True)] == [1, 3, 5, 7, 9]
+    assert not any(turns.wanders(n, 23, noise=True) or turns.wanders(n, 100, noise=False) for n in range(10))
+    learner, payoff, anywhere = rd.Auto(low=np.zeros(3), high=1, seed=0), noisy(lambda z: 0.5, 1.0), 0
+    for _ in range(300):
+        trial = learner.ask()
+        learner.tell(trial, payoff(trial.mediator))
+        found = learner.search
+        if found and found.all_noise and found.fruitless >= 24 and trial.id % 2 and trial.decision[-1] > 0:
+            np.testing.assert_array_equal(trial.decision, [*filling_point(trial.id, learner._shift), LARGEST])
+            anywhere += 1
+    assert anywhere > 30
 
 
 def test_noise_alone_is_told_from_a_hill_and_does_not_scout_for_ever():

@@ -53,7 +53,8 @@ class Auto(BoxLearner):
     find, earned for as long again as the run has lasted, is more than it costs; the more of them come back with
     nothing, the longer the next one waits. One round of four, later of eight, may be a stride, farther the way that x
     goes, where little may be lost; one of eight, at first of sixteen, plays the last point once more. The box is filled
-    at first, while all payoffs are equal, and now and then where these may be noise or no scout has gone.
+    at first, while all payoffs are equal, in every other round where they have been mere noise for long, and now and
+    then where no scout has gone.
 
     A decision is (x, s), s in widths of the box; at s = 0 the point itself is played. Every mediator lies in the box.
     Not in the paper; its page in the docs has what was tried and measured.
@@ -240,7 +241,11 @@ class Auto(BoxLearner):
             back = len(self._pending) // turns.REPLAY % len(samples.points)  # in a batch, each plays another point
             return self._decision(np.clip(samples.points[-1 - back], 0.0, 1.0), 0.0)
         away = self._away(self.search, found, samples)
-        return self._decision(self.search.best, self.search.scale) if away is None else self._decision(away, 0.0)
+        if away is not None:
+            return self._decision(away, 0.0)
+        if turns.wanders(self._next_id, self.search.fruitless, bool(self.search.all_noise)):
+            return self._decision(self._filling(), LARGEST)
+        return self._decision(self.search.best, self.search.scale)
 
     def _moved(self, position: Position, found: Landscape, samples: Samples) -> Position:
         """With the best point and the firm one searched anew, and the scale at which the best is played."""

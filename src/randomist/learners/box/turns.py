@@ -12,6 +12,7 @@ EARLY = 64  # rounds, of which it is half as many: all that was seen counts more
 EVERY, LONG = 4, 256  # one of so many rounds may be a stride, and half as many after so many rounds
 REST = 8  # fruitless scouts that double the wait for the next one
 LONGEST = 16.0  # rounds between two scouts, at most, as long as all may be noise
+LOST = 24  # fruitless scouts after which, as long as all may be noise, every other round is played anywhere
 
 
 def opening(dimension: int) -> int:
@@ -46,3 +47,8 @@ def scouts(since: int, fruitless: int, noise: bool) -> bool:
     """
     wait: float = 2.0 ** min(fruitless / REST, 64)  # as good as never, and no overflow
     return since >= (min(wait, LONGEST) if noise else wait)
+
+
+def wanders(id_: int, fruitless: int, noise: bool) -> bool:
+    """Whether a trial plays anywhere: every other one where many scouts found nothing, and all may be noise still."""
+    return noise and fruitless >= LOST and id_ % 2 == 1
