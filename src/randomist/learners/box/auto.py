@@ -229,8 +229,7 @@ class Auto(BoxLearner):
         samples = self._samples() if self._known() else None
         if samples is None or samples.flat:
             return self._decision(self._filling(), 0.0)
-        begun = max(self._opening, len(self._begun[1]))  # what was known before is as good as an opening
-        if turns.looks(self._next_id, begun, 0 if before is None else before.scouted):
+        if self._looks(samples):
             return self._decision(farthest_point(samples.points, self._rng), 0.0)
         position = self._position()
         if self._known() >= GROWTH * position.fitted or self._known() >= position.fitted + AGAIN:
@@ -246,6 +245,15 @@ class Auto(BoxLearner):
         if turns.wanders(self._next_id, self.search.fruitless, bool(self.search.all_noise)):
             return self._decision(self._filling(), LARGEST)
         return self._decision(self.search.best, self.search.scale)
+
+    def _looks(self, samples: Samples) -> bool:
+        """Whether so few places were seen that the next trial goes where least was.
+
+        All of them may be one poor basin, whose top looks like the best there is. At a ceiling, where the best payoffs
+        are equal, half as many will do: more often than not, that is the best there is.
+        """
+        enough = turns.places(self._next_id)
+        return enough > 0 and self._places() < (enough // 2 if samples.tail == 0 else enough)
 
     def _moved(self, position: Position, found: Landscape, samples: Samples) -> Position:
         """With the best point and the firm one searched anew, and the scale at which the best is played."""
@@ -313,6 +321,12 @@ class Auto(BoxLearner):
     def _known(self) -> int:
         """Samples: told, and known before."""
         return self.told + len(self._begun[1])
+
+    def _places(self) -> int:
+        """How many places all over the box were seen: those of the opening, of scouts, and those known before."""
+        ids, point_itself = self.record.ids, self.record.decisions[:, -1] == 0
+        near = turns.replays(ids, self._opening) | turns.strides(ids)
+        return len(self._begun[1]) + int((point_itself & ((ids < self._opening) | ~near)).sum())
 
     def _samples(self) -> Samples:
         record, begun = self.record, len(self._begun[1])

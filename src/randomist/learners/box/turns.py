@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 OPENING = 3, 16  # points that fill the box at first: one more than dimensions, between these bounds
-LOOKS = 4  # times as many rounds from one look to the next
+LOOKS, FIRST = 2, 4  # places that are seen, at least, for each time that rounds double, and the first such time
 REPLAY = 8  # one of so many rounds plays the last point once more: what differs is noise, and nothing else
 EARLY = 64  # rounds, of which it is half as many: all that was seen counts more than how well
 EVERY, LONG = 4, 256  # one of so many rounds may be a stride, and half as many after so many rounds
@@ -20,24 +19,21 @@ def opening(dimension: int) -> int:
     return min(max(dimension + 1, OPENING[0]), OPENING[1])
 
 
-def looks(id_: int, opening: int, scouted: int) -> bool:
-    """Whether a trial goes where least was seen: the 16th, the 64th, the 256th and so on, if no scout went of late.
-
-    With an opening of three points, in one and two dimensions, the 4th is the first of them. All that was seen may be
-    one poor basin whose ceiling looks like the best there is.
-    """
-    power = LOOKS ** round(math.log(max(id_, 1), LOOKS))
-    return id_ == power > opening and scouted < id_ // LOOKS
+def places(id_: int) -> int:
+    """How many places should have been seen before the 16th trial, the 32nd, the 64th and so on; 0 before all others."""
+    doublings = id_.bit_length() - 1
+    return LOOKS * doublings if doublings >= FIRST and id_ == 2**doublings else 0
 
 
 def replays(ids: Any, opening: int) -> Any:
-    """Which trials play a point once more."""
-    return (ids >= opening) & (ids % REPLAY == 0) & ((ids >= EARLY) | (ids % (2 * REPLAY) == 0))
+    """Which trials play a point once more; looks and strides have other numbers."""
+    due = (ids % REPLAY == REPLAY // 2) & ((ids >= EARLY) | (ids % (2 * REPLAY) == REPLAY // 2))
+    return due & (ids >= opening) & (ids > REPLAY)
 
 
-def strides(id_: int) -> bool:
-    """Whether a trial may be a stride."""
-    return id_ % (EVERY if id_ < LONG else 2 * EVERY) == EVERY // 2
+def strides(ids: Any) -> Any:
+    """Which trials may be strides."""
+    return (ids % EVERY == EVERY // 2) & ((ids < LONG) | (ids % (2 * EVERY) == EVERY // 2))
 
 
 def scouts(since: int, fruitless: int, noise: bool) -> bool:
