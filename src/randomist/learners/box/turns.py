@@ -20,7 +20,7 @@ def opening(dimension: int) -> int:
 
 
 def places(id_: int) -> int:
-    """How many places should have been seen before the 16th trial, the 32nd, the 64th and so on; 0 before all others."""
+    """How many places should have been seen before the 16th trial, the 32nd, the 64th and so on; 0 for all others."""
     doublings = id_.bit_length() - 1
     return LOOKS * doublings if doublings >= FIRST and id_ == 2**doublings else 0
 
