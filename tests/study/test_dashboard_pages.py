@@ -67,7 +67,7 @@ def url(tmp_path_factory):
         done = {name: math.log(0.2 + 0.1 * ((i + k) % 3)) for k, name in enumerate(NAMES)}
         ads.tell(ads.ask(), float(i % 3 == 0), log_likelihoods=done)
     play(rd.create_study("box", rd.MCMCRandomist(RECTANGLE, seed=0, density="one-step"), storage=url, worker="rig"), 30)
-    servo = rd.create_study("servo", rd.Auto(SERVO, seed=0), storage=url, worker="rig")
+    servo = rd.create_study("servo", rd.Auto(SERVO, seed=1), storage=url, worker="rig")
     for i in range(40):
         trial = servo.ask()
         if i % 9 == 4:

@@ -17,7 +17,7 @@ from randomist.study.dashboard.numbers import LEVEL, number, numbers
 
 WORK = 3e6  # samples times points that slices may cost
 LINE, PLANE = 61, 31  # points of a line, and of a side of the plane, at most
-SEEN = 0.5, 1.0  # coverage and effective samples with which a point counts as seen
+SEEN = 0.5, 1.0  # coverage and, of weighted samples, effective ones with which a point counts as seen
 
 
 class Axis(NamedTuple):
@@ -150,7 +150,9 @@ def _looks(learner: Any, points: Array, parts: list[int]) -> list[dict[str, Any]
         estimates = learner.estimate(shaped)
     columns = {"value": _values(estimates), "low": low, "high": high, "effective_samples": estimates.effective_samples}
     columns["missing"] = np.clip(1 - estimates.coverage, 0.0, 1.0)
-    seen = (estimates.coverage >= SEEN[0]) & (estimates.effective_samples >= SEEN[1])
+    seen = estimates.coverage >= SEEN[0]
+    if not hasattr(learner, "bands"):  # a surface knows a point by its neighbours, where there is no noise
+        seen &= estimates.effective_samples >= SEEN[1]
     ends = np.cumsum(parts)
     return [
         {name: numbers(column[end - n : end]) for name, column in columns.items()}
