@@ -11,6 +11,7 @@ import pytest
 
 import randomist as rd
 from randomist.errors import ParameterError, StudyDataError
+from randomist.study.dashboard import slices as _slices
 from randomist.study.dashboard import snapshot, static_page
 from randomist.study.dashboard.curve import MOST, Curve, Curves
 from randomist.study.dashboard.data import estimates, news, overview, trials
@@ -145,6 +146,16 @@ def test_numbers_of_a_study_of_auto(memory):
         assert interval.supported
         shown = [shown["best"][key] for key in ("value", "low", "high")]
         assert shown == pytest.approx([interval.mean, interval.low, interval.high], rel=1e-5)
+
+
+def test_a_surface_without_noise_is_seen():
+    learner = rd.Auto(low=[0.0, 0.0], high=1.0, seed=1)
+    for _ in range(40):
+        trial = learner.ask()
+        learner.tell(trial, -float((trial.mediator[0] - 0.3) ** 2))
+    points = np.array([[0.2, 0.8], [0.5, 0.5]])
+    assert (learner.estimate(points).effective_samples < 0.01).all()  # between samples, known by these alone
+    assert _slices._looks(learner, points, [2])[0]["seen"] == [True, True]
 
 
 def test_intervals_along_slices_are_those_of_single_points(memory):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from randomist._checks import finite_array, probability, whole_number
-from randomist._types import Array
+from randomist._types import Array, Flags, Indices
 from randomist.errors import NoDataError, ParameterError, ShapeError, StateError
 from randomist.families import LocationScale
 from randomist.histories.estimates import Estimates
@@ -197,9 +197,7 @@ class Auto(BoxLearner):
 
     def scouts(self, trial: Trial) -> bool:
         """Whether a trial was asked to see what is there: a scout's, a stride, or one that fills the box."""
-        ids = np.array([trial.id])
-        confirms = self.search is not None and bool(self.search.confirms_with(ids)[0])
-        return bool(trial.decision[-1] == 0) and not bool(turns.replays(trial.id, self._opening)) and not confirms
+        return bool(self._to_see(np.array([trial.id]), np.array([trial.decision[-1]]))[0])
 
     def begin(self, points: ArrayLike, payoffs: ArrayLike) -> None:
         """Known results of earlier work: points of the box and what each paid, in the user's units.  (n, d), (n,)
@@ -308,8 +306,7 @@ class Auto(BoxLearner):
         """What the scouts that came back found: whether one was better than the best by more than noise."""
         new = slice(position.judged, None)
         ids, scales = self.record.ids[new], self.record.decisions[new, -1]
-        scouted = (scales == 0) & (ids >= self._opening)
-        scouted &= ~turns.replays(ids, self._opening) & ~position.confirms_with(ids)
+        scouted = self._to_see(ids, scales) & (ids >= self._opening)
         count = min(len(ids), REMEMBERED)
         found_there = samples.units[len(samples.units) - count :][scouted[len(ids) - count :]]
         better = found.payoffs.means(position.best[None])[0] + 2 * math.sqrt(found.payoffs.noise)
@@ -322,11 +319,16 @@ class Auto(BoxLearner):
         """Samples: told, and known before."""
         return self.told + len(self._begun[1])
 
+    def _to_see(self, ids: Indices, scales: Array) -> Flags:
+        """Which trials play a point itself to see what is there: not once more, and not to confirm it."""
+        found: Flags = (scales == 0) & ~turns.replays(ids, self._opening)
+        return found if self.search is None else found & ~self.search.confirms_with(ids)
+
     def _places(self) -> int:
         """How many places all over the box were seen: those of the opening, of scouts, and those known before."""
-        ids, point_itself = self.record.ids, self.record.decisions[:, -1] == 0
-        near = turns.replays(ids, self._opening) | turns.strides(ids)
-        return len(self._begun[1]) + int((point_itself & ((ids < self._opening) | ~near)).sum())
+        ids = self.record.ids
+        seen = self._to_see(ids, self.record.decisions[:, -1]) & ((ids < self._opening) | ~turns.strides(ids))
+        return len(self._begun[1]) + int(seen.sum())
 
     def _samples(self) -> Samples:
         record, begun = self.record, len(self._begun[1])
