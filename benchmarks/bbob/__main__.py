@@ -11,8 +11,8 @@ over all evaluations, and by that of what is recommended. 1 is the best, ties sh
 that table.
 
 CPU seconds of a cell in 2, 5, 10 and 20 dimensions, measured on f101 and f110 in instance 1, f110 alone for TPE in 20:
-Auto 1.7, 2.2, 3.0, 13.8; CMA-ES 0.04, 0.07, 0.11, 0.26; TPE 0.2, 1.2, 3.9, 21; TPE that commits 0.1, 0.1, 0.4, 1.2; GP
-6.2, 31; TuRBO-1 6.2, 14, 34. So the design's instances take about 2.9 hours, and those of the table 3.8.
+Auto 0.9, 3.1, 7.6, 30; CMA-ES 0.04, 0.07, 0.11, 0.26; TPE 0.2, 1.2, 3.9, 21; TPE that commits 0.1, 0.1, 0.4, 1.2; GP
+6.2, 31; TuRBO-1 6.2, 14, 34. So the design's instances take about 3.8 hours, and those of the table 5.5.
 """
 
 from __future__ import annotations

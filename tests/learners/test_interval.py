@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom, t
 
 import randomist as rd
+from randomist.errors import ShapeError
 from randomist.learners.box import interval as intervals
 
 
@@ -60,6 +61,15 @@ def test_where_nothing_is_near_it_is_unsupported_and_no_number():
     assert math.isnan(found.mean)
     assert (found.low, found.high) == (-math.inf, math.inf)
     assert "unsupported" in str(found)
+
+
+def test_nothing_is_said_of_no_points():
+    learner, _, _ = searched(3, rounds=20)
+    none = np.empty((0, learner.space.dimension))
+    estimates, low, high = learner.bands(none)
+    assert len(estimates.value) == len(learner.estimate(none).value) == len(low) == len(high) == 0
+    with pytest.raises(ShapeError, match="takes one point, got 0"):
+        learner.interval(none)
 
 
 def test_a_needle_is_not_supported():

@@ -171,10 +171,7 @@ def test_a_stride_goes_beyond_the_cloud_where_little_is_feared():
 
 
 def test_strides_are_made_while_it_climbs_and_not_at_a_ceiling(monkeypatch):
-    """On a bent ridge, and on a hill whose top is flat; three of seeds 0 to 7, which make strides in these rounds.
-
-    All eight make two to six in the first hundred, and at most two of twenty possible ones at a flat top.
-    """
+    """On a bent ridge, and on a hill whose top is flat; the first eight seeds."""
     plain, made = scouting.stride, list[bool]()
 
     def counted(*given):
@@ -197,11 +194,13 @@ def test_strides_are_made_while_it_climbs_and_not_at_a_ceiling(monkeypatch):
         return counts
 
     monkeypatch.setattr(scouting, "stride", counted)
-    for seed in (2, 4, 6):
-        _, climbing, later, last = strides(ridge, 5.0, seed, 20, 40, 40, 40)
-        assert climbing >= 2
-        assert last <= later <= 2  # it is at the top
-        assert strides(flat_top, 0.0, seed, 60, 80)[1] <= 1
+    found = np.array([strides(ridge, 5.0, seed, 20, 40, 40, 40) for seed in range(8)])
+    assert (found[:, :3].sum(axis=1) >= 2).all()
+    assert (found[:, 3] <= 1).all()
+    _, climbing, later, last = found.mean(axis=0)
+    assert climbing >= 2
+    assert last <= later <= 2  # most are at the top
+    assert sum(strides(flat_top, 0.0, seed, 60, 80)[1] for seed in range(8)) <= 2  # of 160
 
 
 def scouts(learner, last=100):

@@ -177,29 +177,37 @@ def test_taught_is_what_one_payoff_changes(rng):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05, 0.3])
-def test_a_cloud_is_as_wide_as_its_plays_teach(rng, noise):
+@pytest.mark.parametrize(("d", "patience"), [(3, 1.0), (16, 1.0), (64, math.sqrt(2))])
+def test_a_cloud_is_as_wide_as_its_plays_teach(rng, d, patience, noise):
     """The first of all scales, from the largest, at which it loses no more than twice what one of its plays teaches."""
-    samples = rng.random((80, 3))
+    samples = rng.random((80, d))
     payoffs = -np.sum((samples - 0.5) ** 2, axis=1) + noise * rng.standard_normal(80)
-    found = surface(samples, once(payoffs), 4, 1 if noise == 0 else 4, NONE)
+    found = surface(samples, once(payoffs), 4, 1 if noise == 0 else 4, np.empty((0, d)))
     land = Landscape(found, found, -math.inf, 1.0, None)
-    best, half = np.full(3, 0.5), rng.standard_normal((8, 3))
+    best, half = np.full(d, 0.5), rng.standard_normal((8, d))
     cloud = np.concatenate([half, -half])
 
-    def pays(scale, tail):
+    def pays(scale, tail, patience):
         points = np.clip(best + scale * cloud, 0, 1)
         mean, deviation = found.posterior(points)
         loss, room = found.means(best[None])[0] - mean.mean(), payoffs.max() + math.sqrt(found.noise) - mean
-        twice = 2 * deviation**2 / np.sqrt(deviation**2 + found.noise)
-        return loss <= twice.mean() and loss <= np.minimum(np.minimum(np.maximum(room, 0), twice), tail).mean()
+        twice = patience * 2 * deviation**2 / np.sqrt(deviation**2 + found.noise)
+        most = np.minimum(np.minimum(np.maximum(room, 0), twice), patience * tail)
+        return loss <= twice.mean() and loss <= most.mean()
+
+    def widest(tail, patience):
+        scale = LARGEST
+        while scale > SMALLEST and not pays(scale, tail, patience):
+            scale = max(STEP * scale, SMALLEST)
+        return scale
 
     for tail in (math.inf, 0.02, 0.0):
-        scale, expected = scale_at(land, best, LARGEST, cloud, tail), LARGEST
-        while expected > SMALLEST and not pays(expected, tail):
-            expected = max(STEP * expected, SMALLEST)
-        assert scale == expected
+        scale = scale_at(land, best, LARGEST, cloud, tail)
+        assert scale == widest(tail, patience)
         assert scale_at(land, best, scale, cloud, tail) == scale
     assert scale == SMALLEST  # where the best payoffs do not exceed one another, there is nothing to find
+    if d == 64:
+        assert scale_at(land, best, LARGEST, cloud, 0.02) > widest(0.02, patience=1.0)
 
 
 def test_the_likeliest_neighbour_is_found(rng):

@@ -170,12 +170,12 @@ def test_names_are_read_as_they_are(name):
 
 
 @pytest.mark.slow
-def test_the_pictures_of_the_page_are_drawn_by_its_command(tmp_path):
+def test_the_pictures_of_the_page_and_of_the_readme_are_drawn_by_one_command(tmp_path):
     script = Path(__file__).parents[2] / "docs" / "pictures.py"
     subprocess.run([sys.executable, "-W", "error", script, tmp_path], check=True)
-    page = (script.parent / "plots.md").read_text(encoding="utf-8")
+    pages = (script.parent / "plots.md").read_text("utf-8") + (script.parents[1] / "README.md").read_text("utf-8")
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == set(re.findall(r"_static/plots/([a-z-]+\.png)", page))
+    assert names == set(re.findall(r"_static/plots/([a-z-]+\.png)", pages))
     assert names == {path.name for path in (script.parent / "_static" / "plots").iterdir()}
 
 

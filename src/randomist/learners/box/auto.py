@@ -20,7 +20,6 @@ from randomist.importance.passes import surface as passes
 from randomist.learners.base import Trial
 from randomist.learners.box import interval as intervals
 from randomist.learners.box import scouting, turns
-from randomist.learners.box.alternatives import Rippled, possible
 from randomist.learners.box.base import BoxLearner
 from randomist.learners.box.climbing import FEWER, LARGEST, REFINEMENTS, scale_at, searched
 from randomist.learners.box.filling import farthest_point, filling_point
@@ -28,8 +27,9 @@ from randomist.learners.box.interval import Confirmation, Interval
 from randomist.learners.box.landscape import Landscape, border
 from randomist.learners.box.pool import FINEST, WIDEST
 from randomist.learners.box.position import Position
+from randomist.learners.box.report import Report, report
 from randomist.learners.box.samples import FEWEST, REMEMBERED, Samples, middle_and_spread, remembered, scores, units
-from randomist.learners.box.surface import Surface, likeliest, surface
+from randomist.learners.box.surface import likeliest, surface
 from randomist.learners.payoffs import number
 from randomist.spaces import Box
 
@@ -37,7 +37,6 @@ GROWTH, AGAIN = 1.1, 50  # smoothness and noise are chosen anew when there are a
 ENOUGH = 10  # samples per dimension; before, ranks are too coarse unless they are easier to read
 CLOUD = 8  # pairs of points that stand for a decision's Gaussian
 LAG = 4 * turns.REPLAY  # payoffs between two plays of one point, at most: those of a batch come in any order
-FINER = 0.25  # than those of a search: cells of what is reported, as the mean payoff may be steeper than its surface
 GONE = {"path", "length", "searched"}  # of a search, as versions up to 0.1.0 had it
 
 
@@ -49,12 +48,12 @@ class Auto(BoxLearner):
     plays of one point. How smooth they are and how much is noise follows from their evidence. Each round plays N(x,
     (s·width)²), truncated to the box, at the point x of the best rank whose mean payoff is not below the best that is
     sure. s is the largest scale at which what is lost on average, compared with x, is within twice what one play may
-    teach, and within what the best payoffs promise. A scout goes to a place where the process is unsure, if what it may
-    find, earned for as long again as the run has lasted, is more than it costs; the more of them come back with
-    nothing, the longer the next one waits. One round of four, later of eight, may be a stride, farther the way that x
-    goes, where little may be lost; one of eight, at first of sixteen, plays the last point once more. The box is filled
-    at first, while all payoffs are equal, in every other round where they have been mere noise for long, and now and
-    then where no scout has gone.
+    teach (more in more than 16 dimensions), and within what the best payoffs promise. A scout goes to a place where the
+    process is unsure, if what it may find, earned for as long again as the run has lasted, is more than it costs; the
+    more of them come back with nothing, the longer the next one waits. One round of four, later of eight, may be a
+    stride, farther the way that x goes, where little may be lost; one of eight, at first of sixteen, plays the last
+    point once more. The box is filled at first, while all payoffs are equal, in every other round where they have been
+    mere noise for long, and now and then if few places of it were seen.
 
     A decision is (x, s), s in widths of the box; at s = 0 the point itself is played. Every mediator lies in the box.
     Not in the paper; its page in the docs has what was tried and measured.
@@ -119,13 +118,7 @@ class Auto(BoxLearner):
         `coverage` the part of what was unknown of it that is known now.
         """
         rows = self._inside(points, "points")
-        if not self._known():
-            return Estimates.nothing(len(rows))
-        samples, unit = self._samples(), self.space.to_unit(rows)
-        if samples.flat:
-            return Estimates.nothing(len(rows))._replace(value=np.full(len(rows), samples.payoffs[0]))
-        first, _, low, span = self._reported(samples, unit[0])
-        return self._estimated(first, rows, unit).scaled(low, span)
+        return self._estimates(rows, self._report(rows))
 
     def bands(self, points: ArrayLike, level: float = 0.95) -> tuple[Estimates, Array, Array]:
         """`estimate`, and the low and high of `interval` at many points: NaN where that is unsupported.  (n,) each
@@ -135,16 +128,12 @@ class Auto(BoxLearner):
         """
         probability(level, "level")
         rows = self._inside(points, "points")
-        nothing = np.full(len(rows), np.nan)
-        if not self._known() or (samples := self._samples()).flat:
-            return self.estimate(points), nothing, nothing
-        unit = self.space.to_unit(rows)
-        first, others, start, span = self._reported(samples, unit[0])
-        estimates = self._estimated(first, rows, unit).scaled(start, span)
-        if self._known() < self._opening or self._rough(first.noise * span**2):
-            return estimates, nothing, nothing
-        low, high = intervals.of_surfaces([first, *others], unit, level)
-        return estimates, start + span * low, start + span * high
+        found = self._report(rows)
+        estimates = self._estimates(rows, found)
+        if found is None or self._known() < self._opening or self._rough(found.noise):
+            unsupported = np.full(len(rows), np.nan)
+            return estimates, unsupported, unsupported
+        return estimates, *found.bounds(self.space.to_unit(rows), level)
 
     def interval(self, point: ArrayLike | None = None, level: float = 0.95) -> Interval:
         """An interval for the mean payoff at a point itself, by default the recommended one, from what is known so far.
@@ -154,22 +143,16 @@ class Auto(BoxLearner):
         `confirm` gives intervals that assume less.
         """
         probability(level, "level")
-        rows = None if point is None else self._inside(point, "point")
-        if rows is not None and len(rows) != 1:
+        if point is None:
+            if not self._known():
+                return intervals.unsupported(level)
+            point = self.recommend()
+        if len(rows := self._inside(point, "point")) != 1:
             raise ShapeError(f"interval takes one point, got {len(rows)}; estimate takes several")
-        if not self._known():
+        estimates, low, high = self.bands(point, level)
+        if np.isnan(low[0]):
             return intervals.unsupported(level)
-        samples, position = self._samples(), self._position()
-        unit = position.best[None] if rows is None else self.space.to_unit(rows)
-        if samples.flat or self._known() < self._opening:
-            return intervals.unsupported(level)
-        first, others, low, span = self._reported(samples, unit[0])
-        ends = intervals.of_surfaces([first, *others], unit, level)
-        if np.isnan(ends[0][0]) or self._rough(first.noise * span**2):
-            return intervals.unsupported(level)
-        middle = float(first.means(unit)[0])
-        least, most = (low + span * float(end[0]) for end in ends)
-        return Interval(low + span * middle, least, most, level, "surface")
+        return Interval(float(estimates.value[0]), float(low[0]), float(high[0]), level, "surface")
 
     def confirm(self, n: int) -> list[Trial]:
         """The next `n` trials play the recommended point itself; tell them, and `confirmed` has an interval."""
@@ -359,27 +342,21 @@ class Auto(BoxLearner):
         outside = self._last(reversed(self.infeasible.values()))
         return Landscape(by_score, by_payoff, firm, exchange, border(points, outside))
 
-    def _estimated(self, found: Surface, rows: Array, unit: Array) -> Estimates:
-        """What one surface says about points, between 0 and 1.  (n, d), (n, d)"""
-        value, deviation = found.posterior(unit)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            effective = np.fmin(found.noise / deviation**2, float(self._known()))
-            log_effective = np.log(effective)
+    def _report(self, rows: Array) -> Report | None:
+        """What can be said near the first of some points; None of no points, before a payoff, or if all are equal."""
+        if not len(rows) or not self._known() or (samples := self._samples()).flat:
+            return None
+        return report(samples, self.space.to_unit(rows)[0], self._position().grain)
+
+    def _estimates(self, rows: Array, found: Report | None) -> Estimates:
+        """By a report, or without one.  (n, d)"""
+        if found is None:
+            nothing = Estimates.nothing(len(rows))
+            return nothing._replace(value=np.full(len(rows), self._samples().payoffs[0])) if self._known() else nothing
         played = self.record.decisions[:, :-1]
         played = played[np.isin(played[:, 0], rows[:, 0])]  # few are
         plays = np.array([(played == row).all(axis=1).sum() for row in rows])
-        coverage = 1 - deviation**2 / found.variance
-        return Estimates(value, effective, np.full(len(rows), np.inf), deviation, plays, coverage, log_effective)
-
-    def _reported(self, samples: Samples, near: Array) -> tuple[Surface, list[Surface | Rippled], float, float]:
-        """The likeliest surface through payoffs near a point, and others that the samples allow.
-
-        Their payoffs are between 0 and 1; what 0 is, and what 1 is more, is told with them.
-        """
-        chosen = samples.near(near, FINER * self._position().grain)
-        kept = samples.payoffs[chosen.point >= 0]
-        low, span = float(kept.min()), float(np.ptp(kept)) or 1.0
-        return *possible(chosen.points, chosen.of((samples.payoffs - low) / span)), low, span
+        return found.estimates(self.space.to_unit(rows), plays)
 
     def _rough(self, noise: float) -> bool:
         """Whether points that were played twice paid more alike than so much noise lets them."""

@@ -23,6 +23,7 @@ STEPS = np.array([0.03, 0.1, 0.3, 1.0, 3.0])  # uphill, in diagonals of the clou
 CLIMBS = 4
 LEADERS = 5  # best payoffs, towards whose points candidates lie
 WORTH = 2.0  # what one play teaches, times this, is what a cloud may lose in a round
+MANY = 16  # dimensions; with more of them it may lose more, as each play teaches less of the way
 FEASIBLE = 0.9  # of a cloud must be allowed
 
 
@@ -63,17 +64,20 @@ def scale_at(found: Landscape, best: Array, scale: float, cloud: Array, tail: fl
     """The largest scale, of those a factor apart, at which a cloud loses no more than its plays may teach.
 
     Nor more than `tail`: by how much the best payoffs exceed one another. Where they do not, there is nothing to find.
+    Both are (d/16)^¼ times as large in more than 16 dimensions, where narrow clouds see little but noise.
     """
+    patience = max(1.0, (best.size / MANY) ** 0.25)
+    worth, tail = patience * WORTH, patience * tail
     score, payoff = (surface.means(best[None])[0] for surface in (found.scores, found.payoffs))
     most = found.payoffs.ceiling + math.sqrt(found.payoffs.noise)  # where all pay that, neither
 
     def pays(scale: float) -> bool:
         points = np.clip(best + scale * cloud, 0.0, 1.0)
         mean, taught = found.scores.taught(points)
-        if score - mean.mean() > WORTH * taught.mean():
+        if score - mean.mean() > worth * taught.mean():
             return False
         mean, taught = found.payoffs.taught(points)
-        if payoff - mean.mean() > np.minimum(np.clip(most - mean, 0.0, WORTH * taught), tail).mean():
+        if payoff - mean.mean() > np.minimum(np.clip(most - mean, 0.0, worth * taught), tail).mean():
             return False
         return bool(found.allowed(points).mean() >= FEASIBLE)
 

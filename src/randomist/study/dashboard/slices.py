@@ -143,16 +143,14 @@ def _looks(learner: Any, points: Array, parts: list[int]) -> list[dict[str, Any]
     """What is said of points, the best one first; in parts."""
     box: Box = learner.space
     shaped = points.reshape(len(points), *box.family.shape)
-    low = high = np.full(len(points), np.nan)
-    if hasattr(learner, "bands"):
+    if hasattr(learner, "bands"):  # a surface knows a point by its neighbours, where there is no noise
         estimates, low, high = learner.bands(shaped, LEVEL)
+        seen = estimates.coverage >= SEEN[0]
     else:
-        estimates = learner.estimate(shaped)
+        estimates, low, high = learner.estimate(shaped), *np.full((2, len(points)), np.nan)
+        seen = (estimates.coverage >= SEEN[0]) & (estimates.effective_samples >= SEEN[1])
     columns = {"value": _values(estimates), "low": low, "high": high, "effective_samples": estimates.effective_samples}
     columns["missing"] = np.clip(1 - estimates.coverage, 0.0, 1.0)
-    seen = estimates.coverage >= SEEN[0]
-    if not hasattr(learner, "bands"):  # a surface knows a point by its neighbours, where there is no noise
-        seen &= estimates.effective_samples >= SEEN[1]
     ends = np.cumsum(parts)
     return [
         {name: numbers(column[end - n : end]) for name, column in columns.items()}
