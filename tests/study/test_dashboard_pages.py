@@ -335,6 +335,36 @@ def test_the_table_of_trials(url, service, watched):
     assert HOSTILE in page.inner_text("#trials")
 
 
+LATE = """(part) => {
+    const plain = window.fetch;
+    window.late = 0;
+    window.fetch = async (address, options) => {
+        const answer = await plain(address, options);
+        if (!address.includes(part)) return answer;
+        await new Promise((done) => setTimeout(done, 1000));
+        setTimeout(() => { window.late += 1; }, 100);
+        return answer;
+    };
+}"""
+
+
+def test_a_late_answer_does_not_replace_what_was_wished_for_since(service, watched):
+    """Whoever changes a filter, or the plane, again before an answer came sees what was chosen last."""
+    watched.login(service, "servo")
+    page = watched.page
+    page.evaluate(LATE, "state=failed")
+    page.select_option("#state", "failed")  # its answer comes last
+    page.select_option("#state", "retracted")
+    page.wait_for_function("() => window.late == 1")
+    assert "No trial is like this" in page.inner_text("#trials")
+    page.evaluate(LATE, "dimensions=0,2")
+    page.select_option("#choose-plane", "0,2")
+    page.select_option("#choose-plane", "1,2")
+    page.wait_for_function("() => window.late == 1")
+    assert page.evaluate("shown.box.plane.dimensions") == [1, 2]
+    assert watched.said == []
+
+
 def test_policies_with_their_names_and_intervals(url, service, watched):
     watched.login(service, "likelihoods")
     page, study = watched.page, rd.load_study("likelihoods", storage=url)

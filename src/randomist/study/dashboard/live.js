@@ -68,10 +68,10 @@ function soon() {  // not before 3 seconds, nor so often that the service does l
   later = setTimeout(() => { later = null; look(); }, Math.max(300, looked + Math.max(3000, 20 * cost) - Date.now()));
 }
 async function look() {
-  const name = current(), began = Date.now();
+  const name = current(), began = Date.now(), over = dimensions;
   try {
-    const found = await (await call(of("/dashboard/estimates?dimensions=" + dimensions))).json();
-    if (name !== current() || !shown) return;
+    const found = await (await call(of("/dashboard/estimates?dimensions=" + over))).json();
+    if (name !== current() || !shown || over !== dimensions) return;  // whoever chose others has looked again
     looked = Date.now();
     cost = looked - began;
     shown = { ...shown, ...found };

@@ -79,10 +79,12 @@ function workers() {
 // The table of trials: a page at a time, from the service or from what an export has.
 const pages = [];  // where the pages that were left begin
 const SIZE = 15, COLUMNS = 6;
+let wishes = 0;  // answers may come in another order than they were asked for; the last wish is drawn
 async function trials() {
+  const mine = ++wishes;
   const state = byId("state").value, worker = byId("worker").value, states = state === "open" ? ["asked", "stale"] : state ? [state] : [];
   const found = exported ? saved(states, worker) : await fetch_trials(states, worker);
-  if (!found) return;
+  if (!found || mine !== wishes) return;
   const may = !exported && scope !== "read", finiteStudy = shown.study.space.kind === "Finite";
   const names = (shown.study.space.parameters || []).map((p) => p.name), apart = names.length > 0 && names.length <= COLUMNS;
   const played = apart ? names.map((name) => ({ name, kind: "number" })) : [{ name: finiteStudy ? "policy" : "played", label: false, kind: "long" }];
