@@ -9,6 +9,8 @@ from scipy.stats import binom, t
 import randomist as rd
 from randomist.errors import ShapeError
 from randomist.learners.box import interval as intervals
+from randomist.learners.box.pool import once
+from randomist.learners.box.surface import surface
 
 
 def searched(seed=0, rounds=200, payoff_range="running", noise=0.1):
@@ -70,6 +72,19 @@ def test_nothing_is_said_of_no_points():
     assert len(estimates.value) == len(learner.estimate(none).value) == len(low) == len(high) == 0
     with pytest.raises(ShapeError, match="takes one point, got 0"):
         learner.interval(none)
+
+
+@pytest.mark.parametrize(("d", "above"), [(2, 1.0), (16, 1.0), (81, 2 / 3)])
+def test_in_many_dimensions_bounds_lie_lower_and_as_far_apart(d, above):
+    """81 dimensions are 81/16 times as many as 16, whose fourth root is 3/2."""
+    rng = np.random.default_rng(0)
+    samples = 0.5 + 0.01 * rng.standard_normal((120, d))
+    found = surface(samples, once(samples[:, 0] + 0.3 * rng.standard_normal(120)), 4, 6, np.empty((0, d)))
+    points = np.full((1, d), 0.5)
+    mean, deviation = found.posterior(points)
+    (low,), (high,) = intervals.of_surfaces([found], points, 0.95)
+    half = 1.5 * 1.959964 * deviation[0]
+    assert (low, high) == pytest.approx((mean[0] - (2 - above) * half, mean[0] + above * half), rel=1e-5)
 
 
 def test_a_needle_is_not_supported():

@@ -60,14 +60,19 @@ def candidates(found: Surface, best: Array, scale: float, samples: Array, leader
     return points
 
 
+def patience(dimension: int) -> float:
+    """How much more a cloud may lose in many dimensions."""
+    return max(1.0, (dimension / MANY) ** 0.25)
+
+
 def scale_at(found: Landscape, best: Array, scale: float, cloud: Array, tail: float) -> float:
     """The largest scale, of those a factor apart, at which a cloud loses no more than its plays may teach.
 
     Nor more than `tail`: by how much the best payoffs exceed one another. Where they do not, there is nothing to find.
     Both are (d/16)^¼ times as large in more than 16 dimensions, where narrow clouds see little but noise.
     """
-    patience = max(1.0, (best.size / MANY) ** 0.25)
-    worth, tail = patience * WORTH, patience * tail
+    more = patience(best.size)
+    worth, tail = more * WORTH, more * tail
     score, payoff = (surface.means(best[None])[0] for surface in (found.scores, found.payoffs))
     most = found.payoffs.ceiling + math.sqrt(found.payoffs.noise)  # where all pay that, neither
 

@@ -12,6 +12,7 @@ from scipy.special import ndtri
 from randomist._types import Array
 from randomist.importance.intervals.fixed import Constant, ConstantBets
 from randomist.learners.box.alternatives import Rippled
+from randomist.learners.box.climbing import patience
 from randomist.learners.box.surface import Surface
 
 SUPPORT = 5.0, 0.5  # plays of a point alone that its samples must be worth, and the part of its variance they explain
@@ -66,14 +67,20 @@ def unsupported(level: float) -> Interval:
 
 
 def of_surfaces(surfaces: Iterable[Surface | Rippled], points: Array, level: float) -> tuple[Array, Array]:
-    """Low and high that all surfaces allow; NaN where too few samples support one.  (n, d) -> (n,), (n,)"""
-    n = len(points)
+    """Low and high that all surfaces allow; NaN where too few samples support one.  (n, d) -> (n,), (n,)
+
+    In many dimensions they lie lower, and as far apart: where a surface is highest, its errors add up to more.
+    """
+    n, d = points.shape
+    above = 1 / patience(d)
+    below = 2 - above
     low, high, supported = np.full(n, np.inf), np.full(n, -np.inf), np.ones(n, bool)
     factor, (worth, explained) = WIDER * float(ndtri((1 + level) / 2)), SUPPORT
     for one in surfaces:
         mean, deviation = one.posterior(points)
         supported &= ~((one.noise < worth * deviation**2) | (deviation**2 > (1 - explained) * one.variance))
-        low, high = np.minimum(low, mean - factor * deviation), np.maximum(high, mean + factor * deviation)
+        reach = factor * deviation
+        low, high = np.minimum(low, mean - below * reach), np.maximum(high, mean + above * reach)
     return np.where(supported, low, np.nan), np.where(supported, high, np.nan)
 
 
