@@ -62,7 +62,8 @@ def candidates(found: Surface, best: Array, scale: float, samples: Array, leader
 
 def patience(dimension: int) -> float:
     """How much more a cloud may lose in many dimensions."""
-    return max(1.0, (dimension / MANY) ** 0.25)
+    more: float = (dimension / MANY) ** 0.25
+    return max(1.0, more)
 
 
 def scale_at(found: Landscape, best: Array, scale: float, cloud: Array, tail: float) -> float:
