@@ -106,6 +106,16 @@ def proportional(std: float, share: float, shape: Shape) -> Noise:
     return lambda u, t, rng: (std + share * abs(float(shape.value(u)))) * float(rng.standard_normal())
 
 
+def coins(shape: Shape) -> Noise:
+    """Payoffs are 1 or 0, and the mean payoff is the chance of 1."""
+
+    def noise(u: Array, t: int, rng: np.random.Generator) -> float:
+        chance = float(shape.value(u))
+        return float(rng.random() < chance) - chance
+
+    return noise
+
+
 def _set(entries: Iterable[tuple[str, Shape, Noise]], seed: int) -> dict[str, Function]:
     """Boxes of uneven widths, drawn by the seed."""
     rng, functions = np.random.default_rng(seed), {}
@@ -115,8 +125,9 @@ def _set(entries: Iterable[tuple[str, Shape, Noise]], seed: int) -> dict[str, Fu
     return functions
 
 
-_SYSTEM = unstable_system(seed=0, width=1.5)
-_OTHER_SYSTEM = unstable_system(seed=1, width=5.0)
+_SYSTEM, _OTHER_SYSTEM = unstable_system(seed=0, width=1.5), unstable_system(seed=1, width=5.0)
+_CHANCES = [basins(d, seed=18, heights=(0.9,), width=width) for d, width in ((2, 0.25), (5, 0.5))]
+_OTHER_CHANCES = [basins(d, seed=69, heights=(0.85,), width=width) for d, width in ((3, 0.3), (8, 0.6))]
 
 DESIGN = _set(
     [
@@ -144,6 +155,7 @@ DESIGN = _set(
         ("flat-3", constant(3, 0.5), gaussian(0.0)),
         ("noise-3", constant(3, 0.5), gaussian(0.3)),
         ("system-6", _SYSTEM, proportional(0.1, 0.1, _SYSTEM)),
+        *((f"coins-{shape.dimension}", shape, coins(shape)) for shape in _CHANCES),
     ],
     seed=100,
 )
@@ -174,6 +186,7 @@ TABLE = _set(
         ("flat-5", constant(5, -2.0), gaussian(0.0)),
         ("noise-2", constant(2, 10.0), gaussian(1.0)),
         ("system-6", _OTHER_SYSTEM, proportional(0.2, 0.05, _OTHER_SYSTEM)),
+        *((f"coins-{shape.dimension}", shape, coins(shape)) for shape in _OTHER_CHANCES),
     ],
     seed=200,
 )

@@ -33,7 +33,7 @@ def test_the_best_is_at_its_place_and_nowhere_exceeded(function: Function) -> No
     assert function.mean(points).max() <= function.best + 1e-9
 
 
-@pytest.mark.parametrize("function", ALL)
+@pytest.mark.parametrize("function", [case for case in ALL if "coins" not in str(case.id)])
 def test_payoffs_scatter_around_the_mean(function: Function) -> None:
     """By their median, which heavy tails spare: within 5 standard errors of it, one false alarm in a million."""
     rng = np.random.default_rng(1)
@@ -41,6 +41,16 @@ def test_payoffs_scatter_around_the_mean(function: Function) -> None:
     payoffs = np.array([function.payoff(x, rng, t=0) for _ in range(2000)])
     spread = np.subtract(*np.percentile(payoffs, [75, 25]))
     assert abs(np.median(payoffs) - function.mean(x)) <= 5 * spread / np.sqrt(len(payoffs)) + 1e-12
+
+
+@pytest.mark.parametrize("function", [case for case in ALL if "coins" in str(case.id)])
+def test_coins_are_0_or_1_and_their_mean_is_the_chance(function: Function) -> None:
+    """Within 5 standard errors of it, one false alarm in a million."""
+    rng = np.random.default_rng(1)
+    x = function.low + function.shape.place * (function.high - function.low)
+    payoffs, chance = np.array([function.payoff(x, rng) for _ in range(2000)]), function.best
+    assert set(payoffs.round(12)) == {0.0, 1.0}
+    assert abs(payoffs.mean() - chance) <= 5 * np.sqrt(chance * (1 - chance) / 2000)
 
 
 def test_a_burst_is_loud_and_ends() -> None:

@@ -164,6 +164,28 @@ def test_a_state_with_cells_that_cannot_be_is_refused(grain):
         rd.Auto(dimension=2, seed=0).restore(state)
 
 
+def test_payoffs_of_0_and_1_are_climbed():
+    """In five dimensions a hill of chances, 0.9 at its top: many payoffs are 1, which is no ceiling of the mean.
+
+    Over these twelve seeds 0.77 is recommended on average; as long as equal payoffs counted as a ceiling, it was 0.61.
+    Of ten other sets of twelve seeds none was below 0.71.
+    """
+    recommended = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        top = rng.uniform(0.15, 0.85, 5)
+
+        def chance(z, top=top):
+            return 0.05 + 0.85 * float(np.exp(-2 * np.sum((z - top) ** 2)))
+
+        learner = rd.Auto(low=np.zeros(5), high=1, seed=seed)
+        for _ in range(250):
+            trial = learner.ask()
+            learner.tell(trial, float(rng.random() < chance(trial.mediator)))
+        recommended.append(chance(learner.recommend()))
+    assert np.mean(recommended) > 0.68
+
+
 # Earlier results.
 
 
@@ -173,7 +195,7 @@ def test_known_results_inform_the_search():
     payoffs = [-float(np.sum((p - 0.4) ** 2)) for p in points]
     learner = rd.Auto(dimension=3, seed=0)
     learner.begin(points, payoffs)
-    np.testing.assert_array_equal(learner.recommend(), points[int(np.argmax(payoffs))])
+    assert np.sum((learner.recommend() - 0.4) ** 2) < -max(payoffs)  # better than all that was known
     assert learner.told == 0
     trial = learner.ask()
     assert trial.decision[-1] > 0  # no filling

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +13,8 @@ import pytest
 import randomist as rd
 from randomist.errors import ParameterError, StateError, TaskError
 from randomist.learners import registry
-from tests import problems
-
-COMMAND = Path(sys.executable).with_name("randomist")
+from tests import command, problems
+from tests.command import COMMAND
 
 MINE = """
 from dataclasses import dataclass
@@ -194,7 +192,7 @@ def test_optimize_and_a_study_of_the_same_task_make_the_same_learner(name, tmp_p
     rd.optimize("mountain-car", name, rounds=1)
     storage = f"sqlite:///{tmp_path / 'studies.db'}"
     create = ["study", "create", "car", "--task", "mountain-car", "--learner", name, "--storage", storage]
-    done = subprocess.run([COMMAND, *create], capture_output=True, text=True)
+    done = command.call(*create)
     assert done.returncode == 0, done.stderr
     assert settings(rd.load_study("car", storage=storage).learner) == settings(made[0])
 
@@ -265,7 +263,7 @@ def test_ones_own_in_a_study_from_the_shell(mine):
         ["create", "b", "--space", json.dumps(space), "--learner", "bench_mine:Patient", "--set", "patience=9"],
         ["ask", "b"],
     ):
-        done = subprocess.run([COMMAND, "study", *words], capture_output=True, text=True)
+        done = command.call("study", *words)
         assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["id"] == 0
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 
 from randomist.importance.passes import surface as passes
 from randomist.learners.box import landscape as landscapes
@@ -183,31 +183,64 @@ def test_a_cloud_is_as_wide_as_its_plays_teach(rng, d, patience, noise):
     samples = rng.random((80, d))
     payoffs = -np.sum((samples - 0.5) ** 2, axis=1) + noise * rng.standard_normal(80)
     found = surface(samples, once(payoffs), 4, 1 if noise == 0 else 4, np.empty((0, d)))
-    land = Landscape(found, found, -math.inf, 1.0, None)
+    land = Landscape(found, found, -math.inf, 1.0, 0.0, None)
     best, half = np.full(d, 0.5), rng.standard_normal((8, d))
     cloud = np.concatenate([half, -half])
 
-    def pays(scale, tail, patience):
+    def pays(scale, room, patience):
         points = np.clip(best + scale * cloud, 0, 1)
         mean, deviation = found.posterior(points)
-        loss, room = found.means(best[None])[0] - mean.mean(), payoffs.max() + math.sqrt(found.noise) - mean
+        loss, below = found.means(best[None])[0] - mean.mean(), payoffs.max() + math.sqrt(found.noise) - mean
         twice = patience * 2 * deviation**2 / np.sqrt(deviation**2 + found.noise)
-        most = np.minimum(np.minimum(np.maximum(room, 0), twice), patience * tail)
+        most = np.minimum(np.minimum(np.maximum(below, 0), twice), patience * room)
         return loss <= twice.mean() and loss <= most.mean()
 
-    def widest(tail, patience):
+    def widest(room, patience):
         scale = LARGEST
-        while scale > SMALLEST and not pays(scale, tail, patience):
+        while scale > SMALLEST and not pays(scale, room, patience):
             scale = max(STEP * scale, SMALLEST)
         return scale
 
-    for tail in (math.inf, 0.02, 0.0):
-        scale = scale_at(land, best, LARGEST, cloud, tail)
-        assert scale == widest(tail, patience)
-        assert scale_at(land, best, scale, cloud, tail) == scale
-    assert scale == SMALLEST  # where the best payoffs do not exceed one another, there is nothing to find
+    for room in (math.inf, 0.02, 0.0):
+        scale = scale_at(land._replace(room=room), best, LARGEST, cloud)
+        assert scale == widest(room, patience)
+        assert scale_at(land._replace(room=room), best, scale, cloud) == scale
+    assert scale == SMALLEST  # there is nothing to find
     if d == 64:
-        assert scale_at(land, best, LARGEST, cloud, 0.02) > widest(0.02, patience=1.0)
+        assert scale_at(land._replace(room=0.02), best, LARGEST, cloud) > widest(0.02, patience=1.0)
+
+
+@pytest.mark.parametrize("pending", [0, 7])
+def test_noise_near_a_point_is_the_median_of_what_the_surface_leaves_there(rng, pending):
+    """Loud on one side, quiet on the other; the residuals of the definition, several plays of a point counted."""
+    samples, d = rng.random((120, 2)), 2
+    loud = samples[:, 0] > 0.5
+    payoffs = np.sin(3 * samples[:, 1]) + np.where(loud, 1.0, 0.05) * rng.standard_normal(120)
+    plays = rng.integers(1, 5, 120).astype(float)
+    found = surface(samples, Payoffs(payoffs, plays, 3.0, float(payoffs.max())), 4, 4, rng.random((pending, d)))
+    for point in (np.array([0.1, 0.4]), np.array([0.9, 0.6])):
+        near = sorted(range(120), key=lambda i: math.dist(samples[i], point))[: 10 + d]
+        left = [abs(payoffs[i] - found.means(samples[i][None])[0]) * math.sqrt(plays[i]) for i in near]
+        assert found.noise_near(point) == pytest.approx(np.median(left) / norm.ppf(0.75), rel=1e-4)
+    assert found.noise_near(np.array([0.9, 0.6])) > 5 * found.noise_near(np.array([0.1, 0.4]))
+
+
+def test_what_noise_hides_is_the_least_that_a_search_must_lose():
+    """dσ/√n: cds² + dσ²/(4cs²n) is no less for any scale s and any curvature c, and as small as that for one s."""
+    d, n, sigma, scales = 3, 50, 0.7, np.geomspace(1e-3, 1e3, 4001)
+    for curvature in (0.1, 1.0, 30.0):
+        lost = curvature * d * scales**2 + d * sigma**2 / (4 * curvature * scales**2 * n)
+        assert lost.min() == pytest.approx(d * sigma / math.sqrt(n), rel=1e-4)
+
+
+def test_there_is_more_to_find_where_the_best_payoffs_differ_or_noise_hides_it(rng):
+    samples = rng.random((60, 2))
+    none, best = np.empty((0, 2)), np.array([0.5, 0.5])
+    coins = surface(samples, once((rng.random(60) < 0.5).astype(float)), 4, 6, none)
+    plain = surface(samples, once(np.minimum(samples.sum(axis=1), 0.5)), 4, 0, none)  # a ceiling without noise
+    assert landscapes.room(coins, best, 60, 0.0) == pytest.approx(2 * coins.noise_near(best) / math.sqrt(60))
+    assert landscapes.room(coins, best, 60, 0.0) > 20 * landscapes.room(plain, best, 60, 0.0)
+    assert landscapes.room(plain, best, 60, 0.25) == 0.25
 
 
 def test_the_likeliest_neighbour_is_found(rng):
@@ -344,7 +377,7 @@ def test_ranks_decide_among_points_that_are_not_clearly_worse_by_payoff(rng):
     scores, payoffs = samples[:, 0], np.where(samples[:, 0] < 0.7, 0.9, 0.0) + 0.01 * rng.standard_normal(200)
     none = np.empty((0, 2))
     by_score, by_payoff = surface(samples, once(scores), 4, 1, none), surface(samples, once(payoffs), 2, 1, none)
-    found = Landscape(by_score, by_payoff, 0.9, 1.0, None)
+    found = Landscape(by_score, by_payoff, 0.9, 1.0, 0.0, None)
     line = np.stack([np.linspace(0.05, 0.95, 91), np.full(91, 0.5)], axis=1)
     best = line[int(np.argmax(found.values(line)))]
     assert 0.55 < best[0] < 0.72  # as far as payoffs go

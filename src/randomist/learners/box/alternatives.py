@@ -6,6 +6,7 @@ none takes them for noise, and is too sure of its mean.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from randomist._types import Array
 from randomist.importance.passes import surface as passes
 from randomist.learners.box.pool import Payoffs
-from randomist.learners.box.surface import USUAL, Evidence, Surface, length_of, neighbours, surface
+from randomist.learners.box.surface import Evidence, Surface, length_of, surface
 
 MUCH = 4.0  # nats by which a surface is much less likely than another
 SHARES = 0.25, 1.0, 4.0  # variance of ripples over that of the noise
@@ -58,10 +59,10 @@ def rippled(evidence: Evidence, at: tuple[int, int]) -> list[Rippled]:
     return found
 
 
-def possible(samples: Array, payoffs: Payoffs) -> tuple[Surface, list[Surface | Rippled]]:
-    """The likeliest surface, and all others that the samples allow.  (n, d), (n,)"""
-    evidence, none = Evidence(samples, payoffs), np.empty((0, samples.shape[1]))
-    best = evidence.best(USUAL)
-    likely = [at for at in neighbours(best) if at != best and evidence(at) > evidence(best) - MUCH]
+def possible(samples: Array, payoffs: Payoffs, smoothest: float = math.inf) -> tuple[Surface, list[Surface | Rippled]]:
+    """The likeliest surface, and all others that the samples allow; none is longer than `smoothest`.  (n, d), (n,)"""
+    evidence, none = Evidence(samples, payoffs, smoothest), np.empty((0, samples.shape[1]))
+    best = evidence.best(evidence.usual)
+    likely = [at for at in evidence.neighbours(best) if at != best and evidence(at) > evidence(best) - MUCH]
     first, *others = (surface(samples, payoffs, *at, none, evidence.apart) for at in (best, *likely))
     return first, [*others, *rippled(evidence, best)]

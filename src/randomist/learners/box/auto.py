@@ -21,13 +21,13 @@ from randomist.learners.base import Trial
 from randomist.learners.box import interval as intervals
 from randomist.learners.box import scouting, turns
 from randomist.learners.box.base import BoxLearner
-from randomist.learners.box.climbing import FEWER, LARGEST, REFINEMENTS, scale_at, searched
+from randomist.learners.box.climbing import FEWER, LARGEST, REFINEMENTS, highest, scale_at, searched
 from randomist.learners.box.filling import farthest_point, filling_point
 from randomist.learners.box.interval import Confirmation, Interval
-from randomist.learners.box.landscape import Landscape, border
+from randomist.learners.box.landscape import Landscape, border, room
 from randomist.learners.box.pool import FINEST, WIDEST
 from randomist.learners.box.position import Position
-from randomist.learners.box.report import Report, report
+from randomist.learners.box.report import clearest, reports
 from randomist.learners.box.samples import FEWEST, REMEMBERED, Samples, middle_and_spread, remembered, scores, units
 from randomist.learners.box.surface import likeliest, surface
 from randomist.learners.payoffs import number
@@ -48,12 +48,12 @@ class Auto(BoxLearner):
     plays of one point. How smooth they are and how much is noise follows from their evidence. Each round plays N(x,
     (s·width)²), truncated to the box, at the point x of the best rank whose mean payoff is not below the best that is
     sure. s is the largest scale at which what is lost on average, compared with x, is within twice what one play may
-    teach (more in more than 16 dimensions), and within what the best payoffs promise. A scout goes to a place where the
-    process is unsure, if what it may find, earned for as long again as the run has lasted, is more than it costs; the
-    more of them come back with nothing, the longer the next one waits. One round of four, later of eight, may be a
-    stride, farther the way that x goes, where little may be lost; one of eight, at first of sixteen, plays the last
-    point once more. The box is filled at first, while all payoffs are equal, in every other round where they have been
-    mere noise for long, and now and then if few places of it were seen.
+    teach (more in more than 16 dimensions), and within what there is to find: what the best payoffs exceed one another,
+    or what noise hides. A scout goes to a place where the process is unsure, if what it may find, earned for as long
+    again as the run has lasted, is more than it costs; the more of them come back with nothing, the longer the next one
+    waits. One round of four, later of eight, may be a stride, farther the way that x goes, where little may be lost;
+    one of eight, at first of sixteen, plays the last point once more. The box is filled at first, while all payoffs are
+    equal, in every other round where they have been mere noise for long, and now and then if few places were seen.
 
     A decision is (x, s), s in widths of the box; at s = 0 the point itself is played. Every mediator lies in the box.
     Not in the paper; its page in the docs has what was tried and measured.
@@ -99,6 +99,7 @@ class Auto(BoxLearner):
         self._cloud = np.concatenate([half, -half])
         self._begun = np.empty((0, d)), np.empty(0)  # known before: points and payoffs, in the user's units
         self.infeasible: dict[int, Array] = {}  # mediators of trials that were told to be so, by id
+        self._top: tuple[tuple[int, int], Array] | None = None  # the recommended point, and what was known for it
 
     # What a user asks for.
 
@@ -108,8 +109,12 @@ class Auto(BoxLearner):
         return LARGEST if self.search is None else self.search.scale
 
     def recommend(self) -> Any:
-        """The point with the largest value so far, one that samples support; play it without noise."""
-        return self._point(self.space.from_unit(self._position().best))
+        """The point with the largest value by all that was told, one that samples support; play it without noise.
+
+        It is searched anew after each tell, whatever was asked since. A point that was confirmed stays the recommended
+        one until the search goes on.
+        """
+        return self._point(self.space.from_unit(self._recommended()))
 
     def estimate(self, points: ArrayLike) -> Estimates:
         """What the samples say about the mean payoff at any points of the box, in the user's units.  (n,) each
@@ -117,23 +122,26 @@ class Auto(BoxLearner):
         `width` is a standard deviation, `effective_samples` how many plays of the point alone would say as much, and
         `coverage` the part of what was unknown of it that is known now.
         """
-        rows = self._inside(points, "points")
-        return self._estimates(rows, self._report(rows))
+        return self.bands(points)[0]
 
     def bands(self, points: ArrayLike, level: float = 0.95) -> tuple[Estimates, Array, Array]:
         """`estimate`, and the low and high of `interval` at many points: NaN where that is unsupported.  (n,) each
 
-        All of them come from the surfaces near the first point, so those of the first one are `interval`'s, and
-        others are too wide, or unsupported, where samples far from it would say more.
+        They stand on all samples, or on those nearest to the first point, where the interval there is clearly narrower.
+        So those of the first point are `interval`'s, and others are too wide, or unsupported, where samples far from it
+        would say more.
         """
         probability(level, "level")
         rows = self._inside(points, "points")
-        found = self._report(rows)
-        estimates = self._estimates(rows, found)
-        if found is None or self._known() < self._opening or self._rough(found.noise):
-            unsupported = np.full(len(rows), np.nan)
-            return estimates, unsupported, unsupported
-        return estimates, *found.bounds(self.space.to_unit(rows), level)
+        unsupported = np.full(len(rows), np.nan)
+        if not len(rows) or not self._known() or (samples := self._samples()).flat:
+            return self._unknown(len(rows)), unsupported, unsupported
+        inside = self.space.to_unit(rows)
+        found = reports(samples, inside[0], self._position().grain)
+        fit = [one for one in found if self._known() >= self._opening and not self._rough(one.noise)]
+        chosen = clearest(fit or found, inside[0])
+        bounds = chosen.bounds(inside, level) if fit else (unsupported, unsupported)
+        return chosen.estimates(inside, self._plays(rows)), *bounds
 
     def interval(self, point: ArrayLike | None = None, level: float = 0.95) -> Interval:
         """An interval for the mean payoff at a point itself, by default the recommended one, from what is known so far.
@@ -199,7 +207,7 @@ class Auto(BoxLearner):
     # A round.
 
     def _confirm(self, n: int) -> None:
-        self.search = replace(self._position(), confirm=self._next_id, confirms=n)
+        self.search = replace(self._position(), best=self._recommended(), confirm=self._next_id, confirms=n)
 
     def _decide(self) -> Any:
         before = self.search
@@ -212,10 +220,8 @@ class Auto(BoxLearner):
             return self._decision(self._filling(), 0.0)
         if self._looks(samples):
             return self._decision(farthest_point(samples.points, self._rng), 0.0)
-        position = self._position()
-        if self._known() >= GROWTH * position.fitted or self._known() >= position.fitted + AGAIN:
-            position = self._fitted(position, samples)
-        found = self._landscape(samples, position)
+        position = self._fitted(self._position(), samples)
+        found = self._landscape(samples, position, reversed(self._pending.values()))
         self.search = self._moved(self._judged(position, found, samples), found, samples)
         if turns.replays(self._next_id, self._opening) and self.told:
             back = len(self._pending) // turns.REPLAY % len(samples.points)  # in a batch, each plays another point
@@ -241,7 +247,7 @@ class Auto(BoxLearner):
         search = position.scale, samples, self._rng
         best = searched(found.values, found.scores, position.best, *search, REFINEMENTS)
         firm = searched(found.firmness, found.payoffs, position.firm, *search, FEWER)
-        scale = scale_at(found, best, position.scale, self._cloud, samples.tail)
+        scale = scale_at(found, best, position.scale, self._cloud)
         heading = scouting.steered(position.heading, best - position.best)
         return replace(position, best=best, firm=firm, scale=scale, heading=heading)
 
@@ -253,7 +259,7 @@ class Auto(BoxLearner):
                 self.search = replace(position, scouted=self._next_id)
                 return scout
         if turns.strides(self._next_id) and position.scale < LARGEST and not position.all_noise:
-            return scouting.stride(found, position.best, position.heading, position.scale, samples.tail)
+            return scouting.stride(found, position.best, position.heading, position.scale)
         return None
 
     def _scout(self, position: Position, found: Landscape, samples: Samples) -> Array | None:
@@ -267,8 +273,21 @@ class Auto(BoxLearner):
             scout = scouting.scout(found, position.best, samples, self._known(), self._rng)
         return self._filling() if fills and scout is None else scout
 
+    def _recommended(self) -> Array:
+        """The best point by all that is known, pending trials left out.  (d,)"""
+        position, known = self._position(), (self._known(), len(self.infeasible))
+        confirmed = position.confirms > 0 and self._next_id <= position.confirm + position.confirms
+        if confirmed or self._known() < self._opening or (samples := self._samples()).flat:
+            return position.best
+        if self._top is None or self._top[0] != known:
+            position = self._fitted(position, samples)
+            self._top = known, highest(self._landscape(samples, position, ()), position.best, position.scale, samples)
+        return self._top[1]
+
     def _fitted(self, position: Position, samples: Samples) -> Position:
-        """With smoothness and noise of both surfaces chosen anew."""
+        """With smoothness and noise of both surfaces chosen anew, if there are many samples more than they know."""
+        if self._known() < min(GROWTH * position.fitted, position.fitted + AGAIN):
+            return position
         near = samples.near(position.best, position.grain)
         ranks = likeliest(near.points, near.of(samples.scores), position.smoothness, position.noise)
         by_payoff = position.payoff_smoothness, position.payoff_noise
@@ -325,38 +344,34 @@ class Auto(BoxLearner):
         points = np.concatenate([self.space.to_unit(self._begun[0][old]), mediators])
         return Samples(points, payoffs, scores(payoffs), units(payoffs), np.append(np.ones(len(old), bool), seen))
 
-    def _landscape(self, samples: Samples, position: Position) -> Landscape:
+    def _landscape(self, samples: Samples, position: Position, pending: Iterable[Trial]) -> Landscape:
         """What a search looks at near its best point, pending trials and infeasible ones counted."""
         near = samples.near(position.best, position.grain)
         points, scores, units = near.points, near.of(samples.scores), near.of(samples.units)
-        pending = self._last(trial.mediator for trial in reversed(self._pending.values()))
-        apart = passes.distances(np.concatenate([points, pending]))
-        by_payoff = surface(points, units, position.payoff_smoothness, position.payoff_noise, pending, apart)
+        unpaid = self._last(trial.mediator for trial in pending)
+        apart = passes.distances(np.concatenate([points, unpaid]))
+        by_payoff = surface(points, units, position.payoff_smoothness, position.payoff_noise, unpaid, apart)
         if position.by_rank:
-            by_score = surface(points, scores, position.smoothness, position.noise, pending, apart)
+            by_score = surface(points, scores, position.smoothness, position.noise, unpaid, apart)
         else:
             scores, by_score = units, by_payoff
         firm = float(by_payoff.cautious(np.stack([position.firm, position.best])).max())
         _, spread = middle_and_spread(units.means)
         exchange = 1.0 if by_score is by_payoff else float(scores.means.std()) / spread if spread > 0 else 0.0
+        more = room(by_payoff, position.best, self._known(), samples.tail)
         outside = self._last(reversed(self.infeasible.values()))
-        return Landscape(by_score, by_payoff, firm, exchange, border(points, outside))
+        return Landscape(by_score, by_payoff, firm, exchange, more, border(points, outside))
 
-    def _report(self, rows: Array) -> Report | None:
-        """What can be said near the first of some points; None of no points, before a payoff, or if all are equal."""
-        if not len(rows) or not self._known() or (samples := self._samples()).flat:
-            return None
-        return report(samples, self.space.to_unit(rows)[0], self._position().grain)
+    def _unknown(self, n: int) -> Estimates:
+        """Of points of which nothing can be said but what all payoffs were, if they were equal."""
+        nothing = Estimates.nothing(n)
+        return nothing._replace(value=np.full(n, self._samples().payoffs[0])) if self._known() else nothing
 
-    def _estimates(self, rows: Array, found: Report | None) -> Estimates:
-        """By a report, or without one.  (n, d)"""
-        if found is None:
-            nothing = Estimates.nothing(len(rows))
-            return nothing._replace(value=np.full(len(rows), self._samples().payoffs[0])) if self._known() else nothing
+    def _plays(self, rows: Array) -> Indices:
+        """How often decisions were played at points, with any scale.  (n, d) -> (n,)"""
         played = self.record.decisions[:, :-1]
         played = played[np.isin(played[:, 0], rows[:, 0])]  # few are
-        plays = np.array([(played == row).all(axis=1).sum() for row in rows])
-        return found.estimates(self.space.to_unit(rows), plays)
+        return np.array([(played == row).all(axis=1).sum() for row in rows])
 
     def _rough(self, noise: float) -> bool:
         """Whether points that were played twice paid more alike than so much noise lets them."""

@@ -18,6 +18,7 @@ CLOSEST = 0.002  # the smallest, where some of the box is infeasible
 STEP = 0.8  # from one scale to the next
 REFINEMENTS, FEWER = 4, 2  # of the candidates, around the best so far: of the point that is played, and of the firm one
 LOCAL, TOWARDS, LEADING, PAST, ANYWHERE = 5, 3, 2, 2, 2  # candidates of each kind in a refinement
+LAST, FINER = 30, 0.2  # refinements of a point that is recommended, then as many at a finer scale
 REACHES = np.array([0.3, 1.0, 3.0])  # scales of the local ones
 STEPS = np.array([0.03, 0.1, 0.3, 1.0, 3.0])  # uphill, in diagonals of the cloud
 CLIMBS = 4
@@ -47,6 +48,18 @@ def searched(
     return best
 
 
+def highest(found: Landscape, start: Array, scale: float, samples: Samples) -> Array:
+    """The point with the largest value, searched longer than one that is only played; the same for the same samples.
+
+    First from the best of a start and the samples, then near what was found.  (d,)
+    """
+    rng, points = np.random.default_rng(0), np.concatenate([start[None], np.clip(found.scores.samples, 0.0, 1.0)])
+    best: Array = points[int(np.argmax(found.values(points)))]
+    for reach in (scale, FINER * scale):
+        best = searched(found.values, found.scores, best, reach, samples, rng, LAST)
+    return best
+
+
 def candidates(found: Surface, best: Array, scale: float, samples: Array, leaders: Array, rng: Generator) -> Array:
     """Near the best, between it and the best samples, at these, near all samples, anywhere, and uphill.  (n, d)"""
     d = best.size
@@ -66,14 +79,14 @@ def patience(dimension: int) -> float:
     return max(1.0, more)
 
 
-def scale_at(found: Landscape, best: Array, scale: float, cloud: Array, tail: float) -> float:
+def scale_at(found: Landscape, best: Array, scale: float, cloud: Array) -> float:
     """The largest scale, of those a factor apart, at which a cloud loses no more than its plays may teach.
 
-    Nor more than `tail`: by how much the best payoffs exceed one another. Where they do not, there is nothing to find.
-    Both are (d/16)^¼ times as large in more than 16 dimensions, where narrow clouds see little but noise.
+    Nor more than there is to find. Both are (d/16)^¼ times as large in more than 16 dimensions, where narrow clouds see
+    little but noise.
     """
     more = patience(best.size)
-    worth, tail = more * WORTH, more * tail
+    worth, room = more * WORTH, more * found.room
     score, payoff = (surface.means(best[None])[0] for surface in (found.scores, found.payoffs))
     most = found.payoffs.ceiling + math.sqrt(found.payoffs.noise)  # where all pay that, neither
 
@@ -83,7 +96,7 @@ def scale_at(found: Landscape, best: Array, scale: float, cloud: Array, tail: fl
         if score - mean.mean() > worth * taught.mean():
             return False
         mean, taught = found.payoffs.taught(points)
-        if payoff - mean.mean() > np.minimum(np.clip(most - mean, 0.0, worth * taught), tail).mean():
+        if payoff - mean.mean() > np.minimum(np.clip(most - mean, 0.0, worth * taught), room).mean():
             return False
         return bool(found.allowed(points).mean() >= FEASIBLE)
 

@@ -40,6 +40,7 @@ class Landscape(NamedTuple):
     payoffs: Surface
     firm: float  # the largest cautious mean payoff that is known
     exchange: float  # scores per payoff
+    room: float  # how much better it may be near the best point
     border: Border | None
 
     def values(self, points: Array) -> Array:
@@ -61,6 +62,19 @@ class Landscape(NamedTuple):
             return values
         chances = self.border.chances(points)
         return np.where(chances >= LIKELY, values, chances - FORBIDDEN)
+
+
+def room(payoffs: Surface, best: Array, plays: int, tail: float) -> float:
+    """By how much the best payoffs exceed one another, or what noise hides near the best point, if that is more.
+
+    Where all of the best are equal, the former says that there is nothing more to find. But luck has a ceiling, too:
+    of payoffs 0 and 1 many are 1, and the mean is still far below. If n plays scatter by s in each of d coordinates,
+    noise σ leaves a slope unsure by σ/(s√n), so that at a curvature c the best point loses dσ²/(4cs²n); the plays
+    themselves lose cds². Whatever s is, both together are no less than dσ/√n: that much is hidden, and no more than
+    the largest payoff is above the mean.  (d,)
+    """
+    hidden = best.size * payoffs.noise_near(best) / math.sqrt(plays)
+    return max(tail, min(hidden, payoffs.ceiling - float(payoffs.means(best[None])[0])))
 
 
 def border(feasible: Array, infeasible: Array) -> Border | None:

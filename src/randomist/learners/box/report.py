@@ -3,6 +3,7 @@ that the samples allow."""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,12 @@ from randomist._types import Array, Indices
 from randomist.histories.estimates import Estimates
 from randomist.learners.box import interval
 from randomist.learners.box.alternatives import Rippled, possible
-from randomist.learners.box.samples import Samples
+from randomist.learners.box.pool import Pool, apart
+from randomist.learners.box.samples import MOST, Samples
 from randomist.learners.box.surface import Surface
 
+LOCAL, EACH = 80, 12  # samples nearest to a point that are a report for themselves: so many, or so many per dimension
+CLEARLY, COMPARED = 1.5, 0.95  # times as narrow, at this level
 FINER = 0.25  # than those of a search: cells of what is reported, as the mean payoff may be steeper than its surface
 
 
@@ -48,10 +52,32 @@ class Report(NamedTuple):
         return self.low + self.span * low, self.low + self.span * high
 
 
-def report(samples: Samples, near: Array, grain: float) -> Report:
-    """By the samples near a point, in cells that are finer than a search's.  (d,)"""
-    chosen = samples.near(near, FINER * grain)
-    kept = samples.payoffs[chosen.point >= 0]
+def reports(samples: Samples, near: Array, grain: float) -> list[Report]:
+    """By all samples, in cells finer than a search's; and by those nearest to a point alone, where there are more.
+
+    A payoff that falls steeply far away, or noise that grows there, makes the surface through all of them rough
+    everywhere, while the nearest ones know better; on a smooth one all of them know more. In many dimensions the
+    nearest ones would be more than a surface has.  (d,)
+    """
+    most, found = max(LOCAL, EACH * near.size), [_through(samples.near(near, FINER * grain), samples.payoffs)]
+    if most < min(len(samples.payoffs), MOST):
+        distance = np.sum((samples.points - near) ** 2, axis=1)
+        nearest = np.sort(np.argsort(distance, kind="stable")[:most])
+        if np.ptp(payoffs := samples.payoffs[nearest]) > 0:
+            found.append(_through(apart(samples.points[nearest]), payoffs, found[0].likeliest.length))
+    return found
+
+
+def clearest(found: list[Report], point: Array) -> Report:
+    """The first report, unless the interval of another is clearly narrower at a point.  (d,)"""
+    widths = [np.subtract(*one.bounds(point[None], COMPARED)[::-1])[0] for one in found]
+    handicapped = np.append(widths[0], np.multiply(CLEARLY, widths[1:]))
+    return found[int(np.argmin(np.nan_to_num(handicapped, nan=np.inf)))]
+
+
+def _through(chosen: Pool, payoffs: Array, smoothest: float = math.inf) -> Report:
+    """Points that stand for samples, and what these paid.  (n,)"""
+    kept = payoffs[chosen.point >= 0]
     low, span = float(kept.min()), float(np.ptp(kept)) or 1.0
-    surfaces = possible(chosen.points, chosen.of((samples.payoffs - low) / span))
-    return Report(*surfaces, low, span, len(samples.payoffs))
+    surfaces = possible(chosen.points, chosen.of((payoffs - low) / span), smoothest)
+    return Report(*surfaces, low, span, len(payoffs))

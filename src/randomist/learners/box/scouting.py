@@ -14,7 +14,7 @@ from randomist.learners.box.samples import Samples, mean_excess
 PLACES = 64  # that are looked at
 TURN = 0.25  # of the last step of the best point in its heading, beside those before
 AHEAD = 16  # rounds by which a stride is ahead
-RISK = 2.0  # times what the best payoffs exceed one another, that a stride may lose
+RISK = 2.0  # times what there is to find, that a stride may lose
 
 
 def scout(found: Landscape, best: Array, samples: Samples, rounds: int, rng: np.random.Generator) -> Array | None:
@@ -45,18 +45,18 @@ def steered(heading: Array | float, step: Array) -> Array:
     return (1 - TURN) * heading + TURN * step
 
 
-def stride(found: Landscape, best: Array, heading: Array | float, scale: float, tail: float) -> Array | None:
+def stride(found: Landscape, best: Array, heading: Array | float, scale: float) -> Array | None:
     """Where the best point would be some rounds later if it went on like that; None where that is not worth a play.
 
     On a narrow ridge a surface knows little of what is ahead, and clouds are small: a search creeps. A stride goes
     beyond the cloud, whatever the surface hopes for there, if it does not fear to lose much: no more than a few times
-    what the best payoffs exceed one another, which is nothing at a ceiling.  (d,)
+    what there is to find, which is nothing at a ceiling.  (d,)
     """
     ahead: Array = np.clip(best + AHEAD * heading, 0.0, 1.0)
     if np.linalg.norm(ahead - best) <= scale * math.sqrt(best.size) or not found.allowed(ahead[None])[0]:
         return None
     here, there = found.payoffs.means(np.stack([best, ahead]))
-    return ahead if here - there <= RISK * tail else None
+    return ahead if here - there <= RISK * found.room else None
 
 
 def excess(samples: Samples, top: float) -> float:

@@ -21,6 +21,8 @@ USUAL = 4, 4  # where the search for them begins
 DOUBT = 0.4, 0.05  # nats that a step away from the usual ones must earn, times its square
 STEPS = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
 SHARE = 0.1  # of the noise: what may differ within a cell, beside it
+NEAREST = 10  # samples, and one more per dimension, whose noise is that near a point
+MEDIAN = 0.6745  # of the size of a Gaussian, in standard deviations
 CAUTION = 0.5  # posterior deviations below the mean that make a point's value
 
 
@@ -35,6 +37,7 @@ class Surface(NamedTuple):
     weights: Array  # (n,)
     factor: Array  # (n, n)
     ceiling: float  # the largest payoff
+    plays: Array  # that each sample stands for; pending ones, which come last, have none  (m,)
 
     def means(self, points: Array) -> Array:
         """(n, d) -> (n,)"""
@@ -55,6 +58,17 @@ class Surface(NamedTuple):
         """Means that no payoff has exceeded, less a part of what is not known of them.  (n, d) -> (n,)"""
         mean, deviation = self.posterior(points)
         return np.minimum(mean, self.ceiling) - CAUTION * deviation
+
+    def noise_near(self, point: Array) -> float:
+        """The standard deviation of a payoff among the nearest samples, by the median of what the surface leaves of it.
+
+        It leaves y - mean = noise / variance · weight / plays of a sample, and √plays times that of one play.  (d,)
+        """
+        n = len(self.plays)
+        most, distance = min(NEAREST + point.size, n), np.sum((self.samples[:n] - point) ** 2, axis=1)
+        near = np.argpartition(distance, most - 1)[:most]
+        left = self.noise / self.variance * self.weights[near] / np.sqrt(self.plays[near])
+        return float(np.median(np.abs(left))) / MEDIAN
 
     def uphill(self, start: Array, steps: Array, most: int) -> Array:
         """Points in the unit cube, each the best along the gradient of `means` from the one before.  (n, d)"""
@@ -80,14 +94,17 @@ def surface(
         values = np.concatenate([payoffs.means, level + whole[n:, :n] @ weights])
         factor = passes.cholesky(whole, ratio / np.concatenate([payoffs.plays, np.ones(len(pending))]))
         weights = passes.backward(factor, passes.forward(factor, values - level))
-    return Surface(samples, scale, level, variance, ratio * variance, weights, factor, payoffs.largest)
+    noise_there = ratio * variance
+    return Surface(samples, scale, level, variance, noise_there, weights, factor, payoffs.largest, payoffs.plays)
 
 
 class Evidence:
     """How likely pairs of numbers of `LENGTHS` and `NOISES` make samples, each computed once.  (n, d), (n,)"""
 
-    def __init__(self, samples: Array, payoffs: Payoffs) -> None:
+    def __init__(self, samples: Array, payoffs: Payoffs, smoothest: float = math.inf) -> None:
         self.samples, self.payoffs, self.apart = samples, payoffs, passes.distances(samples)
+        self.longest = max(i for i in range(len(LENGTHS)) if i == 0 or length_of(i, samples) <= smoothest)
+        self.usual = min(USUAL[0], self.longest), USUAL[1]
         self._matrices: dict[int, tuple[Array, float]] = {}
         self._found: dict[tuple[int, int], float] = {}
 
@@ -102,10 +119,15 @@ class Evidence:
     def best(self, start: tuple[int, int]) -> tuple[int, int]:
         """The pair to which no neighbour is preferred, from one on."""
         while True:
-            best = max(neighbours(start), key=self)
+            best = max(self.neighbours(start), key=self)
             if self(best) <= self(start):
                 return start
             start = best
+
+    def neighbours(self, at: tuple[int, int]) -> list[tuple[int, int]]:
+        """Pairs of numbers beside one, and itself."""
+        around = [(at[0] + i, at[1] + j) for i, j in STEPS]
+        return [(i, j) for i, j in around if 0 <= i <= self.longest and 0 <= j < len(NOISES)]
 
     def grain(self, at: tuple[int, int]) -> float:
         """The width of cells within which mean payoffs differ by no more than a part of the noise.
@@ -122,12 +144,6 @@ class Evidence:
             self._matrices[at[0]] = matrix, _signal(matrix)
         matrix, signal = self._matrices[at[0]]
         return matrix, signal * float(NOISES[at[1]])
-
-
-def neighbours(at: tuple[int, int]) -> list[tuple[int, int]]:
-    """Pairs of numbers beside one, and itself."""
-    around = [(at[0] + i, at[1] + j) for i, j in STEPS]
-    return [(i, j) for i, j in around if 0 <= i < len(LENGTHS) and 0 <= j < len(NOISES)]
 
 
 class Fit(NamedTuple):
