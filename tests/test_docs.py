@@ -31,6 +31,21 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)
 PAGES = [ROOT / "README.md", *PAGES]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+SMALLER = {  # what long examples are given, so that they run sooner; the slow tests run them as they are
+    "examples/log_to_live.py": ["--visits", "1200", "--workers", "3"],
+    "examples/your_own_learner.py": ["--runs", "2"],
+}
+MANY_RUNS = [  # pages with averages of many runs, which take long: `make test` makes two of each
+    ROOT / "docs" / page
+    for page in (
+        "beyond/ablation.md",
+        "beyond/optimism.md",
+        "learners/identify.md",
+        "learners/index.md",
+        "learners/kl-ucb.md",
+        "learners/realist.md",
+    )
+]
 DIRECTIVE = re.compile(r"^\.\. (currentmodule|auto[a-z]+):: ([\w.]+)$", re.MULTILINE)
 FILE = re.compile(r"# (\w+)\.py\n")
 INTEGRATIONS = {"optuna": "optuna", "mlflow": "mlflow", "tensorboard": "tensorboardX"}
@@ -72,7 +87,7 @@ def shown_below(lines: list[str], end: int) -> str:
     return "\n".join(shown)
 
 
-def run_block(page: Path, begin: int, source: str, namespace: dict[str, Any]) -> None:
+def run_block(page: Path, begin: int, source: str, namespace: dict[str, Any], compared: bool = True) -> None:
     """Run a block, one statement after the other, and compare what is printed with what is shown."""
     for statement in ast.parse(source).body:
         printed = io.StringIO()
@@ -81,7 +96,7 @@ def run_block(page: Path, begin: int, source: str, namespace: dict[str, Any]) ->
         with contextlib.redirect_stdout(printed):
             exec(compile(module, str(page), "exec", dont_inherit=True), namespace)
         shown = shown_below(source.splitlines(), end)
-        if shown and printed.getvalue():
+        if compared and shown and printed.getvalue():
             output = "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
             assert output == shown, f"{name(page)}, line {begin + end}: printed\n{output}"
 
@@ -92,21 +107,36 @@ def clean_registries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "_TASKS", dict(tasks._TASKS))
 
 
+def run_page(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, few: bool = False) -> None:
+    """Run a page's blocks. With `few`, those of many runs make two of each, so that what they print is not compared."""
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    module = types.ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", module)  # where a page's classes say that they live
+    for begin, source in blocks(page):
+        if file := FILE.match(source):
+            (folder / f"{file[1]}.py").write_text(source + "\n", encoding="utf-8")
+        elif can_run(source):
+            run_block(page, begin, source, vars(module), compared=not (few and "optimize_many(" in source))
+
+
 @pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")  # MLflow's, of SQLAlchemy
 @pytest.mark.usefixtures("clean_registries")
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_the_code_of_a_page_runs_and_prints_what_it_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    module = types.ModuleType("page")
-    monkeypatch.setitem(sys.modules, "page", module)  # where a page's classes say that they live
-    for begin, source in blocks(page):
-        if file := FILE.match(source):
-            (tmp_path / f"{file[1]}.py").write_text(source + "\n", encoding="utf-8")
-        elif can_run(source):
-            run_block(page, begin, source, vars(module))
+    if page in MANY_RUNS:
+        many = rd.optimize_many
+        monkeypatch.setattr(rd, "optimize_many", lambda *args, seeds, **given: many(*args, seeds=2, **given))
+    run_page(page, tmp_path, monkeypatch, few=page in MANY_RUNS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", MANY_RUNS, ids=name)
+def test_the_averages_of_a_page_are_what_it_shows(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert any("optimize_many(" in source for _, source in blocks(page))
+    run_page(page, tmp_path, monkeypatch)
 
 
 def test_files_of_pages_have_names_of_their_own() -> None:
@@ -131,14 +161,23 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{name(page)} links to {target}, which does not exist"
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=name)
-def test_an_example_runs(example: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", example], cwd=tmp_path, capture_output=True, text=True, timeout=600
-    )
+def run_example(example: Path, arguments: list[str], folder: Path) -> None:
+    command = [sys.executable, "-W", "error", example, *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=name)
+def test_an_example_runs(example: Path, tmp_path: Path) -> None:
+    run_example(example, SMALLER.get(name(example), []), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", SMALLER)
+def test_a_long_example_runs_as_it_is(example: str, tmp_path: Path) -> None:
+    run_example(ROOT / example, [], tmp_path)
 
 
 def shown_command(page: Path, pattern: str, folder: Path) -> None:

@@ -5,21 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-COMMAND = Path(sys.executable).with_name("randomist")
-
-
-def call(*arguments, cwd=None):
-    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=120)
+from tests.command import COMMAND, call
 
 
 def test_run_prints_regret_with_an_interval_and_is_quiet_on_stderr():
-    done = call("run", "illustrative", "--sigma", "2", "--lambda", "0.1", "--learner", "randomist",
-                "--rounds", "100", "--seeds", "3", "--set", "perturbation_scale=8.1")  # fmt: skip
+    arguments = ["run", "illustrative", "--sigma", "2", "--lambda", "0.1", "--learner", "randomist",
+                 "--rounds", "100", "--seeds", "3", "--set", "perturbation_scale=8.1"]  # fmt: skip
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "RANDOMIST a=8.1 on illustrative: 100 rounds, 3 run(s)" in done.stdout

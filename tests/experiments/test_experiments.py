@@ -7,10 +7,8 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -24,8 +22,8 @@ from randomist.experiments.contenders import Contender
 from randomist.experiments.runner import run_experiment
 from randomist.experiments.specs import Experiment, TaskSpec, experiment_from_state, read_experiment, to_toml
 from randomist.experiments.store import Store, write_whole
+from tests.command import COMMAND, call
 
-COMMAND = Path(sys.executable).with_name("randomist")
 SMALL = Experiment(
     "small",
     (TaskSpec("illustrative", {"sigma": 2.0, "lambda_": 0.1}, "σ = 2 <b>"), TaskSpec("fact-1")),
@@ -189,12 +187,6 @@ def test_an_experiment_of_the_papers_name_has_no_claims_and_a_folder_can_be_repo
     assert "was changed" in done.stderr
 
 
-def call(*arguments, cwd=None, **options):
-    return subprocess.run(
-        [COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=300, **options
-    )
-
-
 def test_a_failed_run_makes_the_exit_code_non_zero(tmp_path):
     spec = tmp_path / "broken.toml"
     spec.write_text(
@@ -264,7 +256,8 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
     environment = os.environ | {"NUMBA_DISABLE_JIT_CACHE": "1"}
-    done = call("experiment", spec, "--out", tmp_path / "out", "--jobs", 1, preexec_fn=limit, env=environment)
+    command = [COMMAND, "experiment", spec, "--out", tmp_path / "out", "--jobs", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, preexec_fn=limit, env=environment)
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     for path in (tmp_path / "out").rglob("*.parquet"):

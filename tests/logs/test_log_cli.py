@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,14 +12,11 @@ import pytest
 
 import randomist as rd
 from randomist.cli import main
-
-COMMAND = Path(sys.executable).with_name("randomist")
+from tests import command
 
 
 def call(*arguments, cwd):
-    return subprocess.run(
-        [COMMAND, "evaluate", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=120
-    )
+    return command.call("evaluate", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +42,7 @@ def folder(tmp_path_factory):
 
 
 def test_a_table_a_verdict_and_a_figure(folder):
-    done = call("log.parquet", cwd=folder)
+    done = subprocess.run([command.COMMAND, "evaluate", "log.parquet"], capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     for name in ("good", "[poor]", "logger"):

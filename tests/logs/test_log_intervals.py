@@ -166,8 +166,8 @@ def assert_holds(tally, logs):
     ("name", "widest"),
     [("one after the other", 1.5), ("heavy tails", 1.5), ("rare payoffs", 4.0), ("adaptive", 1.5)],
 )
-def test_coverage_on_200_logs(name, widest):
-    tally = log_intervals.simulate(KINDS[name], logs=200 if name != "adaptive" else 60, rows=2500, seed=1)
+def test_coverage_on_100_logs(name, widest):
+    tally = log_intervals.simulate(KINDS[name], logs=100 if name != "adaptive" else 40, rows=2500, seed=1)
     assert_holds(tally, tally.logs)
     assert tally.covered >= 0.95 * tally.logs
     assert np.median(tally.ratios) < widest

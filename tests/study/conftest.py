@@ -49,6 +49,9 @@ class Server:
 
     def start(self) -> None:
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=80"
+        options += (
+            " -c fsync=off"  # processes are killed here, never the machine: what was written is not lost with them
+        )
         self._call("pg_ctl", "-D", self.data, "-w", "-l", self.folder / "log", "-o", options, "start")
 
     def kill(self) -> None:

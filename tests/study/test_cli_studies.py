@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 import randomist as rd
+from tests import command
+from tests.command import COMMAND
 
-COMMAND = Path(sys.executable).with_name("randomist")
 SPACE = '{"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1, 2], "std": 2}}'
 
 
 def call(*arguments, cwd, check=True, env=None):
-    done = subprocess.run(
-        [COMMAND, "study", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, env=os.environ | (env or {})
-    )
+    done = command.call("study", *arguments, cwd=cwd, env=env)
     if check:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
@@ -171,7 +167,7 @@ def test_serve_starts_prints_tokens_and_ends_politely(tmp_path):
 
 def test_help_helps(tmp_path):
     for words in (["study", "--help"], ["study", "ask", "--help"], ["serve", "--help"]):
-        done = subprocess.run([COMMAND, *words], capture_output=True, text=True)
+        done = command.call(*words)
         assert done.returncode == 0
         assert "Usage" in done.stdout
     assert "Example" in done.stdout

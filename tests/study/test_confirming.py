@@ -42,7 +42,7 @@ def play(study: rd.Study | rd.Learner, rounds: int) -> list[rd.Trial]:
 def test_a_study_begins_with_known_results(place):
     study = rd.create_study("car", begun(), storage=place)
     assert (study.told, study.learner.told) == (0, 0)
-    assert study.recommend() == pytest.approx(POINTS[1])
+    assert np.array_equal(study.recommend(), begun().recommend())
     rd.create_study("twin", begun(), storage=place)
     for _ in range(3):
         twin = rd.load_study("twin", storage=place)

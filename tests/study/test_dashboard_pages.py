@@ -105,10 +105,15 @@ class Watched:
         self.page.set_default_timeout(20_000)
         self.width = width
         self.said, self.asked = [], []
-        self.page.on("console", lambda message: self.said.append(message.text) if message.type != "log" else None)
+        self.refusal = None  # what the browser may say, at any time: it logs each answer that is an error
+        self.page.on("console", self.hears)
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("dialog", lambda dialog: self.said.append(dialog.message))
         self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def hears(self, message):
+        if message.type != "log" and (self.refusal is None or self.refusal not in message.text):
+            self.said.append(message.text)
 
     def login(self, service, study="", token=READ):
         self.page.goto(f"{service.address}/#{study}")
@@ -157,13 +162,22 @@ def test_the_login_says_where_the_token_is(service, watched):
     assert all(word in said for word in ("randomist serve", "token for read:", "--tokens", "RANDOMIST_TOKENS"))
     assert page.evaluate("document.activeElement.id") == "token"
     page.keyboard.type("wrong" * 5)
+    watched.refusal = "status of 401"
     page.keyboard.press("Enter")
     page.wait_for_function("() => document.getElementById('status').innerText == 'no access'")
     assert page.is_visible("#login")
-    watched.said.clear()  # the browser says that it was refused
 
 
-@pytest.mark.parametrize("watched", [(390, "dark"), (1280, "light"), (390, "light"), (1280, "dark")], indirect=True)
+@pytest.mark.parametrize(
+    "watched",
+    [
+        (390, "dark"),
+        (1280, "light"),
+        pytest.param((390, "light"), marks=pytest.mark.slow),  # each width and each theme was seen by then
+        pytest.param((1280, "dark"), marks=pytest.mark.slow),
+    ],
+    indirect=True,
+)
 def test_every_page_passes_axe_and_fits(service, watched):
     pytest.importorskip("axe_playwright_python", reason="needs axe-playwright-python: pip install it")
     from axe_playwright_python.sync_playwright import Axe
@@ -442,12 +456,12 @@ def test_a_token_that_may_work_can_fail_a_trial(url, service, watched):
 
 def test_a_study_that_is_not_there(service, watched):
     watched.login(service)
+    watched.refusal = "status of 404"
     watched.page.evaluate("location.hash = 'nobody'")
     watched.page.wait_for_selector("#problem:not([hidden])")
     assert "no study 'nobody'" in watched.page.inner_text("#problem")
     watched.open("finite")
     assert watched.page.is_hidden("#problem")
-    watched.said.clear()  # the browser says that it was not found
 
 
 def test_the_page_comes_back_when_the_service_does(url, browser):

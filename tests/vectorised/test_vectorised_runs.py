@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -17,6 +19,7 @@ from randomist.vectorised.backend import computing_on, device_named  # noqa: E40
 from randomist.vectorised.coins import coins_upto  # noqa: E402
 from randomist.vectorised.tasks import cartpole_return, mountain_car_return, payoff_of  # noqa: E402
 
+pytestmark = pytest.mark.xdist_group("vectorised")  # some runs are made once for several tests
 CPU = device_named("cpu")
 UNEVEN = rd.Finite(rd.Gaussian(np.array([[0.0, 3.0], [0.1, 2.0], [-0.2, 3.5], [0.05, 3.1]]), np.array([0.3, 1.1])))
 FAR = rd.Finite(rd.Gaussian([0.0, 1.0, 2.0, 2.95, 3.0], [0.1, 0.1, 0.1, 2.0, 0.1]))  # log-densities down to -10⁴
@@ -102,16 +105,25 @@ def test_given_the_same_history_the_choices_are_those_of_the_learner(learner, ta
     assert different <= 0.001 * rounds
 
 
+LQG, GAUSSIANS = rd.task("lqg", points=15), rd.task("illustrative", sigma=2, lambda_=2)
+
+
+@cache
+def played(task, name):
+    """150 runs of 150 rounds: nearly all of the time that a few runs take goes into compiling them."""
+    return vectorised.optimize_many(task, name, 150, 150, device="cpu")
+
+
 @pytest.mark.parametrize(
     ("name", "task"),
     [
-        *((name, rd.task("lqg", points=15)) for name in ("randomist", "optimist", "ucb1")),
-        *((name, rd.task("illustrative", sigma=2, lambda_=2)) for name in ("randomist", "optimist", "realist")),
+        *((name, LQG) for name in ("randomist", "optimist", "ucb1")),
+        *((name, GAUSSIANS) for name in ("randomist", "optimist", "realist")),
     ],
 )
 def test_regrets_are_the_same_on_average(name, task):
     """Welch's test with fixed seeds; by chance it would fail once in 1,000 choices of them."""
-    regret = vectorised.optimize_many(task, name, 150, 150, device="cpu").regret[:, -1]
+    regret = played(task, name).regret[:, -1]
     others = np.array([run.regret[-1] for run in rd.optimize_many(task, name, 150, 60)])
     error = np.sqrt(regret.var(ddof=1) / len(regret) + others.var(ddof=1) / len(others))
     assert abs(regret.mean() - others.mean()) < 3.29 * error
@@ -231,14 +243,13 @@ def test_realist_keeps_stakes_in_large_sets(monkeypatch):
     assert (found[:, -1] < 0.5 * 300 * found[:, 0]).all(), "it learns"
 
 
-@pytest.mark.parametrize("name", ["randomist", "realist", "ucb1"])
-def test_a_run_of_a_device_goes_on_on_the_cpu(name):
-    task = rd.task("lqg", points=9)
-    runs = vectorised.optimize_many(task, name, 40, 2, device="cpu")
+@pytest.mark.parametrize(("name", "task"), [("randomist", LQG), ("realist", GAUSSIANS), ("ucb1", LQG)])
+def test_a_run_of_a_device_goes_on_on_the_cpu(name, task):
+    runs = played(task, name)
     learner = runs.resumed(1)
     np.testing.assert_array_equal(learner.record.decisions, runs.decisions[1])
     np.testing.assert_array_equal(learner.record.mediators, runs.mediators[1])
-    assert learner.told == 40
+    assert learner.told == 150
     trial = learner.ask()
     learner.tell(trial, 0.5)
     assert rd.load(learner.state()).ask().decision == learner.ask().decision
