@@ -6,7 +6,7 @@ known later, and in another order. At half time a fourth recommender comes, and 
 about it, since what was shown to them is on file. At the end the history of the study is itself a log, and evaluated.
 
     python examples/log_to_live.py               # 10,000 visitors; writes out/live.db and out/visits-*.jsonl
-    python examples/log_to_live.py --visits 2000
+    python examples/log_to_live.py --visits 2000 --workers 4
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from randomist.errors import MediatorError
 from randomist.study.client import Client, RemoteStudy
 
 OLD, LATE = "bestsellers", "personal-fresh"  # what runs today; who comes at half time
-WORKERS, AHEAD, DELAY = 8, 5, 40  # processes; decisions that one fetches at once; visits until a payoff is known
+AHEAD, DELAY = 5, 40  # decisions that a process fetches at once; visits until a payoff is known
 TOKEN = "a-token-of-this-example"
 
 
@@ -114,7 +114,9 @@ def so_far(name: str) -> dict[int, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="From a log to live traffic.")
     parser.add_argument("--visits", type=int, default=10_000)
-    visits = parser.parse_args().visits
+    parser.add_argument("--workers", type=int, default=8, help="processes that serve visitors")
+    given = parser.parse_args()
+    visits, workers = given.visits, given.workers
     FOLDER.mkdir(exist_ok=True)
     for old in (*FOLDER.glob("live.db*"), *FOLDER.glob("visits-*.jsonl")):
         old.unlink()
@@ -133,10 +135,10 @@ def main() -> None:
     options = ["--tokens", str(FOLDER / "tokens"), "--port", str(port), "--body", str(2**21)]
     service = subprocess.Popen([randomist, "serve", "--storage", storage, *options], stderr=subprocess.DEVNULL)
     address, began = f"http://127.0.0.1:{port}", time.monotonic()
-    with ProcessPoolExecutor(WORKERS, multiprocessing.get_context("spawn")) as pool, Client(address, TOKEN) as client:
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool, Client(address, TOKEN) as client:
         study = client.study("shop")
-        share = visits // WORKERS
-        done: list[Future[int]] = [pool.submit(serve, address, number, share) for number in range(WORKERS)]
+        share = visits // workers
+        done: list[Future[int]] = [pool.submit(serve, address, number, share) for number in range(workers)]
         while study.info().told < visits // 2:
             time.sleep(0.05)
         join(study, LATE)

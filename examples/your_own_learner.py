@@ -7,10 +7,12 @@ round of twenty for ever, so its regret is linear in the end. Realist, the defau
 "Extend it", docs/extend.md, has a family, an estimator, a storage and more in the same way.
 
     python examples/your_own_learner.py
+    python examples/your_own_learner.py --runs 2
 """
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,16 +34,19 @@ class EpsilonGreedy(rd.SharedHistoryLearner):
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description="A learner of one's own, checked and compared.")
+    parser.add_argument("--runs", type=int, default=10, help="runs of each learner on each problem")
+    seeds = parser.parse_args().runs
     check_learner(EpsilonGreedy, rd.Finite(rd.Gaussian(mean=[0.0, 1.0, 3.0], std=[1.0, 1.5, 1.0])))
     print("EpsilonGreedy keeps the contract")
 
-    print("\nmean regret of 10 runs of 1,000 rounds on the illustrative problems")
+    print(f"\nmean regret of {seeds} runs of 1,000 rounds on the illustrative problems")
     print("(sigma, lambda)     ", *(f"{spread!s:>10s}" for spread in ((2, 2), (2, 0.1), (0.1, 2), (0.1, 0.1))))
     for learner in (EpsilonGreedy, rd.Randomist, rd.Realist):
         regrets = []
         for sigma, lambda_ in ((2, 2), (2, 0.1), (0.1, 2), (0.1, 0.1)):
             task = rd.task("illustrative", sigma=sigma, lambda_=lambda_)
-            runs = rd.optimize_many(task, learner, rounds=1000, seeds=10)
+            runs = rd.optimize_many(task, learner, rounds=1000, seeds=seeds)
             regrets.append(np.mean([run.regret[-1] for run in runs]))
         print(f"{learner.__name__:20s}", *(f"{regret:10.1f}" for regret in regrets))
 
