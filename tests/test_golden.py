@@ -1,11 +1,11 @@
 """What version 0.1.0 did, this version does: runs, saved states and databases, recorded before the core was rebuilt.
 
-`tests/golden/record.py` and `record_saved.py` made the files.
+`tests/golden/record.py` and `record_saved.py` made the files. Bits are those of one machine: another one multiplies
+matrices in another order, and there decisions differ by rounding.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 
 import numpy as np
@@ -14,7 +14,7 @@ import pytest
 import randomist as rd
 from randomist._json import loads
 from tests import problems
-from tests.golden.record import EVERY, FIELDS, FOLDER, ROUNDS, SEEDS, plain, points
+from tests.golden.record import FIELDS, FOLDER, SEEDS, plain, played, points
 from tests.golden.record_saved import AFTER, CASES
 
 # What a mended defect changes: these are compared no further than where the defect shows.
@@ -23,6 +23,7 @@ MENDED = {
 }
 MIXTURE = [("optimist computed", "plane")]
 FILES = {path.stem for path in FOLDER.glob("*.json")} - {"studies"}
+ROUNDING = 1e-9  # beside the largest seen on another machine, 6e-12
 RENEWED = ("realist", "auto")  # others since 0.2.0: their runs are recorded anew, and old states only have to go on
 
 
@@ -44,29 +45,15 @@ def test_every_learner_decides_as_before(name, space):
     for seed in SEEDS:
         expected = golden[str(seed)]
         learner = problems.make(name, space, seed=seed, **problems.settings(space))
-        decisions, digests = run(learner, space)
-        assert decisions == expected["decisions"], first_difference(decisions, expected["decisions"])
-        assert digests == expected["mediators"]
+        decisions, mediators = played(learner, space)
+        same_but_for_rounding(decisions, expected["decisions"])
+        same_but_for_rounding(mediators, expected["mediators"])
         compare_estimates(learner, space, expected["estimates"], user_units=name in RENEWED)
 
 
-def run(learner, space):
-    decisions, digests, seen = [], [], hashlib.sha256()
-    alone = space in problems.TOLD or space == "logged"
-    for number in range(ROUNDS):
-        trials = learner.ask(batch=4) if number % 20 == 19 and not alone else [learner.ask()]
-        for trial in trials:
-            decisions.append(plain(trial.decision))
-            seen.update(np.asarray(trial.mediator if trial.mediator is not None else 0.0, float).tobytes())
-            problems.tell(learner, trial, space)
-        if (number + 1) % EVERY == 0:
-            digests.append(seen.hexdigest()[:16])
-    return decisions, digests
-
-
-def first_difference(ours, theirs):
-    at = next(i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
-    return f"decision {at} was {theirs[at]}, is {ours[at]}"
+def same_but_for_rounding(ours, theirs):
+    """Of choices, which are whole numbers, all are the same."""
+    np.testing.assert_allclose(ours, theirs, rtol=ROUNDING, atol=ROUNDING)
 
 
 def compare_estimates(learner, space, expected, *, user_units):
@@ -83,8 +70,9 @@ def compare_estimates(learner, space, expected, *, user_units):
         elif field == "width":
             before = (high - low) * before
         ours = np.asarray(getattr(found, field), float)
-        np.testing.assert_allclose(ours, before, rtol=1e-11, atol=1e-12 * (high - low), err_msg=field)
-    assert plain(learner.recommend()) == expected["recommend"]
+        within = 1e-11 if space in problems.FINITE else ROUNDING
+        np.testing.assert_allclose(ours, before, rtol=within, atol=1e-12 * (high - low), err_msg=field)
+    same_but_for_rounding(plain(learner.recommend()), expected["recommend"])
 
 
 STATES = {path.stem for path in (FOLDER / "states").glob("*.json")}
@@ -114,4 +102,4 @@ def test_saved_states_go_on(title):
         problems.tell(learner, trial, space)
     assert learner.told == len(learner.record) == 120 + len(case["late"]) + AFTER or title == "absorbed"
     if not title.startswith(RENEWED):
-        assert decisions == case["next"], first_difference(decisions, case["next"])
+        same_but_for_rounding(decisions, case["next"])
