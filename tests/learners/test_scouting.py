@@ -155,19 +155,56 @@ def test_a_stride_goes_beyond_the_cloud_where_little_is_feared():
     slope = surface(samples, once(samples[:, 0]), 4, 1, np.empty((0, 2)))
     found, best = Landscape(slope, slope, 0.0, 1.0, 0.0, None), np.array([0.5, 0.5])
 
-    def stride(heading, scale=0.05, room=0.1, border=None):
-        return scouting.stride(found._replace(room=room, border=border), best, np.array(heading), scale)
+    def stride(*ways, scale=0.05, room=0.1, border=None):
+        return scouting.stride(found._replace(room=room, border=border), best, np.array(ways), scale)
 
-    np.testing.assert_allclose(stride([0.01, 0.0]), [0.66, 0.5])
-    np.testing.assert_allclose(stride([0.1, -0.1]), [1.0, 0.0])  # no farther than the box
-    assert stride([0.004, 0.0]) is None  # within √2 scales: the cloud goes there
-    np.testing.assert_allclose(stride([0.004, 0.0], scale=0.04), [0.564, 0.5])
-    np.testing.assert_allclose(stride([-0.01, 0.0]), [0.34, 0.5])  # loses 0.16, where the room allows 0.2
-    assert stride([-0.01, 0.0], room=0.07) is None
-    assert stride([-0.01, 0.0], room=0.0) is None
-    np.testing.assert_allclose(stride([0.01, 0.0], room=0.0), [0.66, 0.5])  # nothing is feared uphill
+    np.testing.assert_allclose(stride([0.16, 0.0]), [0.66, 0.5])
+    np.testing.assert_allclose(stride([1.6, -1.6]), [1.0, 0.0])  # no farther than the box
+    assert stride([0.06, 0.0]) is None  # within √2 scales: the cloud goes there
+    np.testing.assert_allclose(stride([0.06, 0.0], scale=0.04), [0.56, 0.5])
+    np.testing.assert_allclose(stride([-0.16, 0.0]), [0.34, 0.5])  # loses 0.16, where the room allows 0.2
+    assert stride([-0.16, 0.0], room=0.07) is None
+    np.testing.assert_allclose(stride([-0.16, 0.0], [-0.12, 0.0], [0.2, 0.0], room=0.07), [0.38, 0.5])
+    assert stride([-0.16, 0.0], [-0.04, 0.0], room=0.03) is None  # the second lies within the cloud
+    assert stride([-0.16, 0.0], room=0.0) is None
+    np.testing.assert_allclose(stride([0.16, 0.0], room=0.0), [0.66, 0.5])  # nothing is feared uphill
     infeasible = np.array([[0.66, 0.5], [0.7, 0.5], [0.64, 0.45]])
-    assert stride([0.01, 0.0], border=border(samples[:5], infeasible)) is None
+    assert stride([0.16, 0.0], border=border(samples[:5], infeasible)) is None
+
+
+def test_later_strides_go_on_as_far_as_the_best_point_came_where_that_led_up():
+    rng = np.random.default_rng(0)
+    samples = rng.random((100, 2))
+    slope = surface(samples, once(samples[:, 0]), 4, 1, np.empty((0, 2)))
+    found, low, high = Landscape(slope, slope, 0.0, 1.0, 0.0, None), np.array([0.3, 0.6]), np.array([0.5, 0.5])
+    np.testing.assert_allclose(scouting.onward(found, low, high), [[0.2, -0.1], [0.1, -0.05], [0.05, -0.025]])
+    assert len(scouting.onward(found, high, low)) == 0
+    assert len(scouting.onward(found, high, np.array([0.501, 0.5]))) == 0  # less than what is not known there
+
+
+def test_early_strides_go_on_as_the_last_steps_went_and_later_ones_as_half_of_all_rounds(monkeypatch):
+    monkeypatch.setattr(scouting, "onward", lambda found, before, best: np.array([before, best]))
+    learner = fed(rd.Auto(low=[-1, 0], high=[1, 20], seed=0), 50, noisy(hill))
+    np.testing.assert_array_equal(learner._ways(learner.search, None), [16 * learner.search.heading])
+    fed(learner, 50, noisy(hill))
+    drawn = [decision for decision in learner.record.decisions[:50] if decision[-1] > 0]  # the first half of 100
+    before = (drawn[-1][:2] - [-1, 0]) / [2, 20]
+    np.testing.assert_allclose(learner._ways(learner.search, None), [before, learner.search.best], atol=1e-12)
+
+
+def test_the_opening_ends_where_the_best_payoffs_are_equal_but_not_where_all_are():
+    """Two of five 200 are a ceiling; one is none, and equal ones below the best say nothing."""
+
+    def searches(*payoffs):
+        learner = rd.Auto(low=np.zeros(8), high=1, seed=0)
+        for payoff in payoffs:
+            learner.tell(learner.ask(), payoff)
+        learner.ask()
+        return learner.search is not None
+
+    assert searches(30.0, 200.0, 80.0, 200.0)
+    assert not searches(30.0, 200.0, 30.0, 80.0)
+    assert not searches(30.0, 30.0, 30.0, 30.0)
 
 
 def test_strides_are_made_while_it_climbs_and_not_at_a_ceiling(monkeypatch):
@@ -199,9 +236,8 @@ def test_strides_are_made_while_it_climbs_and_not_at_a_ceiling(monkeypatch):
     monkeypatch.setattr(scouting, "stride", counted)
     found = np.array([strides(ridge, 5.0, seed, 20, 40, 40, 40) for seed in range(8)])
     assert (found[:, :3].sum(axis=1) >= 2).all()
-    assert (found[:, 3] <= 1).all()
     _, climbing, later, last = found.mean(axis=0)
-    assert climbing >= 2
+    assert climbing >= 2  # of 10; over 40 seeds the three are 2.7, 1.8 and 1.2
     assert last <= later <= 2  # most are at the top
     assert sum(strides(flat_top, 0.0, seed, 60, 80)[1] for seed in range(8, 24)) <= 4  # of 320
 

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from randomist._checks import finite_array, probability, whole_number
 from randomist._types import Array, Flags, Indices
 from randomist.errors import NoDataError, ParameterError, ShapeError, StateError
-from randomist.families import LocationScale
 from randomist.histories.estimates import Estimates
 from randomist.importance.passes import surface as passes
 from randomist.learners.base import Trial
@@ -22,6 +21,7 @@ from randomist.learners.box import interval as intervals
 from randomist.learners.box import scouting, turns
 from randomist.learners.box.base import BoxLearner
 from randomist.learners.box.climbing import FEWER, LARGEST, REFINEMENTS, highest, scale_at, searched
+from randomist.learners.box.corners import scaled_box
 from randomist.learners.box.filling import farthest_point, filling_point
 from randomist.learners.box.interval import Confirmation, Interval
 from randomist.learners.box.landscape import Landscape, border, room
@@ -36,6 +36,7 @@ from randomist.spaces import Box
 GROWTH, AGAIN = 1.1, 50  # smoothness and noise are chosen anew when there are as many samples more
 ENOUGH = 10  # samples per dimension; before, ranks are too coarse unless they are easier to read
 CLOUD = 8  # pairs of points that stand for a decision's Gaussian
+RECENT = 16  # trials before the middle one, the last of which that drew from a cloud says where the best point was
 LAG = 4 * turns.REPLAY  # payoffs between two plays of one point, at most: those of a batch come in any order
 GONE = {"path", "length", "searched"}  # of a search, as versions up to 0.1.0 had it
 
@@ -51,7 +52,7 @@ class Auto(BoxLearner):
     teach (more in more than 16 dimensions), and within what there is to find: what the best payoffs exceed one another,
     or what noise hides. A scout goes to a place where the process is unsure, if what it may find, earned for as long
     again as the run has lasted, is more than it costs; the more of them come back with nothing, the longer the next one
-    waits. One round of four, later of eight, may be a stride, farther the way that x goes, where little may be lost;
+    waits. One round of four, later of eight, may be a stride, farther the way that x came, where little may be lost;
     one of eight, at first of sixteen, plays the last point once more. The box is filled at first, while all payoffs are
     equal, in every other round where they have been mere noise for long, and now and then if few places were seen.
 
@@ -90,7 +91,7 @@ class Auto(BoxLearner):
     payoff_range: tuple[float, float] | Literal["running"] = "running"
 
     def __post_init__(self) -> None:
-        self.space = _scaled_box(self.space, self.low, self.high, self.dimension)
+        self.space = scaled_box(self.space, self.low, self.high, self.dimension)
         super().__post_init__()
         d = self.space.dimension
         self._shift = self._rng.random(d)  # of the points that fill the box
@@ -213,10 +214,8 @@ class Auto(BoxLearner):
         before = self.search
         if before is not None and before.confirm <= self._next_id < before.confirm + before.confirms:
             return self._decision(before.best, 0.0)
-        if (self._next_id == 0 and self.first is not None) or self._next_id + len(self._begun[1]) < self._opening:
-            return self._decision(self._filling(), 0.0)
         samples = self._samples() if self._known() else None
-        if samples is None or samples.flat:
+        if samples is None or samples.flat or self._opens(samples):
             return self._decision(self._filling(), 0.0)
         if self._looks(samples):
             return self._decision(farthest_point(samples.points, self._rng), 0.0)
@@ -232,6 +231,11 @@ class Auto(BoxLearner):
         if turns.wanders(self._next_id, self.search.fruitless, bool(self.search.all_noise)):
             return self._decision(self._filling(), LARGEST)
         return self._decision(self.search.best, self.search.scale)
+
+    def _opens(self, samples: Samples) -> bool:
+        """Whether the next trial is of the opening, which ends sooner at a ceiling."""
+        begins = self._next_id == 0 and self.first is not None
+        return begins or (self._next_id + len(self._begun[1]) < self._opening and not samples.ceiling)
 
     def _looks(self, samples: Samples) -> bool:
         """Whether so few places were seen that the next trial goes where least was.
@@ -259,8 +263,17 @@ class Auto(BoxLearner):
                 self.search = replace(position, scouted=self._next_id)
                 return scout
         if turns.strides(self._next_id) and position.scale < LARGEST and not position.all_noise:
-            return scouting.stride(found, position.best, position.heading, position.scale)
+            return scouting.stride(found, position.best, self._ways(position, found), position.scale)
         return None
+
+    def _ways(self, position: Position, found: Landscape) -> Array:
+        """Where a stride may go: at first on as in the last few rounds, later as in the second half of all.  (n, d)"""
+        half = self.told // 2
+        rows = self.record.decisions[max(half - RECENT, 0) : half]
+        centres = rows[rows[:, -1] > 0, :-1]
+        if self._next_id < turns.EARLY or not len(centres):
+            return np.atleast_2d(scouting.AHEAD * position.heading)
+        return scouting.onward(found, self.space.to_unit(centres[-1]), position.best)
 
     def _scout(self, position: Position, found: Landscape, samples: Samples) -> Array | None:
         """Where it may find most; where all may be noise and the first found nothing, every other fills the box.  (d,)
@@ -461,26 +474,3 @@ class Auto(BoxLearner):
         if not FINEST <= search.grain <= WIDEST:
             raise StateError(f"a search of Auto has cells between {FINEST} and {WIDEST} wide, got {search.grain}")
         return search
-
-
-def _scaled_box(space: Any, low: Any, high: Any, dimension: Any) -> Box:
-    """Points and scales to search, from a box, its two corners, or a number of dimensions."""
-    meaning = None
-    if isinstance(space, Box):
-        meaning, (low, high) = space.meaning, space.corners
-        if space.family.shape == ():
-            low, high = low[0], high[0]
-    elif space is not None:
-        raise ParameterError(
-            f"Auto searches a box, got a {type(space).__name__}; give low and high, or take Realist on a finite set"
-        )
-    elif dimension is not None:
-        shape = (whole_number(dimension, "dimension"),)
-        low = np.broadcast_to(finite_array(-1.0 if low is None else low, "low"), shape)
-        high = np.broadcast_to(finite_array(1.0 if high is None else high, "high"), shape)
-    elif low is None or high is None:
-        raise ParameterError("Auto needs a box: give low and high, or dimension, or a Box")
-    low, high = np.broadcast_arrays(finite_array(low, "low"), finite_array(high, "high"))
-    if not (low < high).all():
-        raise ParameterError(f"low must be below high in every dimension, got low={low} and high={high}")
-    return Box(LocationScale(high - low), np.append(low, 0.0), np.append(high, LARGEST), meaning)

@@ -36,6 +36,11 @@ class Samples(NamedTuple):
         return bool(self.payoffs.min() == self.payoffs.max())
 
     @property
+    def ceiling(self) -> bool:
+        """Whether the best payoff was seen more than once."""
+        return int(np.sum(self.payoffs == self.payoffs.max())) > 1
+
+    @property
     def tail(self) -> float:
         """By how much the best payoffs exceed the next one, of `units`."""
         return mean_excess(self.units)

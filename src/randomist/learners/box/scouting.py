@@ -13,7 +13,8 @@ from randomist.learners.box.samples import Samples, mean_excess
 
 PLACES = 64  # that are looked at
 TURN = 0.25  # of the last step of the best point in its heading, beside those before
-AHEAD = 16  # rounds by which a stride is ahead
+AHEAD = 16  # rounds by which an early stride is ahead
+PARTS = 1.0, 0.5, 0.25  # of the way that the best point came, which a later one goes
 RISK = 2.0  # times what there is to find, that a stride may lose
 
 
@@ -45,18 +46,32 @@ def steered(heading: Array | float, step: Array) -> Array:
     return (1 - TURN) * heading + TURN * step
 
 
-def stride(found: Landscape, best: Array, heading: Array | float, scale: float) -> Array | None:
-    """Where the best point would be some rounds later if it went on like that; None where that is not worth a play.
+def onward(found: Landscape, before: Array, best: Array) -> Array:
+    """As far again as the best point came, or half as far, or a quarter; nowhere if that led up no farther than doubt.
+
+    (d,), (d,) -> (n, d)
+    """
+    mean, deviation = found.payoffs.posterior(np.stack([before, best]))
+    if mean[1] - mean[0] <= deviation[1]:
+        return np.empty((0, best.size))
+    return np.multiply.outer(PARTS, best - before)
+
+
+def stride(found: Landscape, best: Array, ways: Array, scale: float) -> Array | None:
+    """The best point and the first of some ways that is worth a play; None where none is.  (d,)
 
     On a narrow ridge a surface knows little of what is ahead, and clouds are small: a search creeps. A stride goes
     beyond the cloud, whatever the surface hopes for there, if it does not fear to lose much: no more than a few times
-    what there is to find, which is nothing at a ceiling.  (d,)
+    what there is to find, which is nothing at a ceiling.
     """
-    ahead: Array = np.clip(best + AHEAD * heading, 0.0, 1.0)
-    if np.linalg.norm(ahead - best) <= scale * math.sqrt(best.size) or not found.allowed(ahead[None])[0]:
-        return None
-    here, there = found.payoffs.means(np.stack([best, ahead]))
-    return ahead if here - there <= RISK * found.room else None
+    for way in ways:
+        ahead: Array = np.clip(best + way, 0.0, 1.0)
+        if np.linalg.norm(ahead - best) <= scale * math.sqrt(best.size) or not found.allowed(ahead[None])[0]:
+            continue
+        here, there = found.payoffs.means(np.stack([best, ahead]))
+        if here - there <= RISK * found.room:
+            return ahead
+    return None
 
 
 def excess(samples: Samples, top: float) -> float:
