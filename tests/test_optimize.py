@@ -104,6 +104,9 @@ def test_numbers_of_all_kinds_are_payoffs(value, payoff):
         (np.array([math.inf]), "returned inf"),
         ((1, 2), r"returned \(1, 2\)"),
         (1e200, "1e150|1e\\+150"),
+        (10**400, "a whole number that is too large"),
+        (np.array(0.5, dtype=object), "not a number"),
+        (np.ma.masked, "a masked value"),
     ],
 )
 def test_anything_else_fails_the_trial_and_the_run_goes_on(value, words):
@@ -300,3 +303,11 @@ def test_a_callback_that_raises_at_the_end_keeps_the_run_and_the_others():
         rd.optimize(lambda x: x, parameters={"x": (0, 1)}, rounds=4, callbacks=[Bad(), follower])
     assert len(raised.value.run.payoffs) == 4
     assert follower.calls[-1] == ("end", 4, False, None)
+
+
+def test_the_first_point_is_given_in_the_units_of_the_parameters():
+    box = {"kp": rd.Real(0.1, 1000, log=True), "taps": rd.Integer(1, 9)}
+    run = rd.optimize(lambda kp, taps: -kp, parameters=box, rounds=3, first={"kp": 10.0, "taps": 7})
+    assert run.parameters[0] == {"kp": pytest.approx(10.0), "taps": 7}
+    with pytest.raises(errors.ParameterError, match="taps: a value must be at most 9, got 12"):
+        rd.optimize(lambda kp, taps: -kp, parameters=box, rounds=3, first={"kp": 10.0, "taps": 12})

@@ -232,3 +232,18 @@ def test_gaussian_perturbation_keeps_its_law_where_effective_samples_underflow()
     still = rd.Randomist(space, perturbation="gaussian", perturbation_scale=0, first=1, seed=0)
     still.tell(still.ask(), 0.5)
     assert still.ask().decision == 0
+
+
+def test_a_mediator_cannot_be_changed_and_trials_are_equal_entry_by_entry():
+    learner = rd.Auto(low=[0, 0], high=[10, 10], seed=0)
+    trial, twin = learner.ask(), rd.load(learner.state()).pending[0]
+    with pytest.raises(ValueError, match="read-only"):
+        trial.mediator /= 10
+    assert trial == twin
+    assert trial in [twin]
+    assert hash(trial) == hash(twin)
+    assert trial != learner.ask()
+    finite = rd.Realist(rd.Finite(rd.Gaussian(mean=[[0.0, 1.0], [1.0, 3.0]], std=1.0)), seed=0)
+    with pytest.raises(ValueError, match="read-only"):
+        finite.ask().mediator[0] = 0.0
+    assert repr(rd.Safe(finite.space, seed=0)) == "<Safe on a Finite of 2 decisions: 0 told>"

@@ -52,6 +52,18 @@ class Trial(NamedTuple):
             return cls(id_, decision, mediator, None, space.names[decision] if known else None)
         return cls(id_, decision, mediator, None if space.meaning is None else space.meaning.named(mediator))
 
+    def __eq__(self, other: object) -> bool:
+        """Whether all fields are equal, arrays entry by entry."""
+        if not isinstance(other, Trial):
+            return NotImplemented
+        return all(np.array_equal(mine, its) for mine, its in zip(self, other, strict=True))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
     def __repr__(self) -> str:
         said = [(name, value) for name, value in self._asdict().items() if name not in ADDED or value is not None]
         return f"Trial({', '.join(f'{name}={value!r}' for name, value in said)})"
@@ -274,7 +286,7 @@ class Learner(ABC):
         kind = type(self.space).__name__ if getattr(self.space, "meaning", None) is None else "Parameters"
         size = self.space.size if isinstance(self.space, Finite) else self.space.dimension
         what = "decisions" if isinstance(self.space, Finite) else "coordinates"
-        waiting = f", {len(self._pending):,} pending" if self._pending else ""
+        waiting = f", {len(self.pending):,} pending" if self.pending else ""
         return f"{type(self).__name__} on a {kind} of {size} {what}: {self.told:,} told{waiting}"
 
     # Save and load.
@@ -374,6 +386,8 @@ class Learner(ABC):
     def _ask(self, decision: Any) -> Trial:
         decision = decision if self.guard is None else self.guard(decision)
         mediator = self.space.family.draw(decision, self._mediator_rng)
+        if isinstance(mediator, np.ndarray):
+            mediator.flags.writeable = False  # it is what will be recorded
         trial = Trial.of(self.space, self._next_id, decision, mediator)
         self._pending[trial.id] = trial
         self._next_id += 1

@@ -121,6 +121,8 @@ def optimize(
     named = {"level": level, "patience": patience} | ({"low": low, "high": high} if function is None else {})
     ours = {name for name in ("level", "patience") if not takes(learner, name)}
     settings |= {name: value for name, value in named.items() if value is not None and name not in ours}
+    if function is not None and function.named is not None and isinstance(settings.get("first"), Mapping):
+        settings["first"] = function.named.point(settings["first"])
     with nullcontext() if save is None else Journal(save) as journal:
         if seed is None:
             saved = None if journal is None else journal.header

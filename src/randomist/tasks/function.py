@@ -58,13 +58,19 @@ class FunctionTask(Task):
 def payoff_of(value: Any) -> float:
     """What a function returned, as a finite number; an array of one number is one too."""
     array = value if isinstance(value, np.ndarray | np.generic) else None
-    if array is not None and array.size == 1:
+    if value is np.ma.masked:
+        raise PayoffError("returned a masked value, which is not a number")
+    if array is not None and array.size == 1 and array.dtype.kind in "biuf":
         value = array.reshape(-1)[0].item()
     elif array is None and hasattr(value, "item") and getattr(value, "shape", None) in ((), (1,)):
         value = value.item()  # a number of another library, such as a tensor
     if not isinstance(value, int | float):
         raise PayoffError(f"returned {_short(value)}, which is not a number")
-    if not math.isfinite(value):
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:
+        raise PayoffError("returned a whole number that is too large") from None
+    if not finite:
         raise PayoffError(f"returned {value}, which is not a finite number")
     return float(value)
 

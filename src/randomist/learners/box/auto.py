@@ -173,18 +173,19 @@ class Auto(BoxLearner):
 
         The point was chosen before them, so independent payoffs are all that is needed: for the mean where
         `payoff_range` is known, and for the median always. For the mean of payoffs without a known range there is no
-        such interval; it gets Student's, which says that it is asymptotic.
+        such interval; it gets Student's, which says that it is asymptotic. Where all plays paid what other points paid,
+        too, as successes do, that would be no interval at all: the range of all that was told stands for the real one.
         """
         probability(level, "level")
         if self.search is None or not (rows := self.search.confirms_with(self.record.ids)).any():
             raise NoDataError("no play of a confirmation has been told; ask for some with confirm(n), and tell them")
         payoffs, point = self.record.payoffs[rows], self.record.mediators[rows][0]
-        fixed = not self._scale.running and not self._scale.unbounded
-        mean = (
-            intervals.bounded_mean(self._clipped(payoffs), self._scale.low, self._scale.high, level)
-            if fixed
-            else intervals.asymptotic_mean(payoffs, level)
-        )
+        if not self._scale.running and not self._scale.unbounded:
+            mean = intervals.bounded_mean(self._clipped(payoffs), self._scale.low, self._scale.high, level)
+        elif np.ptp(payoffs) == 0 and self._paid_elsewhere(point, payoffs[0]):
+            mean = intervals.equal_payoffs(payoffs, self.record.payoffs, level)
+        else:
+            mean = intervals.asymptotic_mean(payoffs, level)
         return Confirmation(self._point(point), len(payoffs), mean, intervals.median(payoffs, level))
 
     def scouts(self, trial: Trial) -> bool:
@@ -385,6 +386,11 @@ class Auto(BoxLearner):
         played = self.record.decisions[:, :-1]
         played = played[np.isin(played[:, 0], rows[:, 0])]  # few are
         return np.array([(played == row).all(axis=1).sum() for row in rows])
+
+    def _paid_elsewhere(self, point: Any, payoff: float) -> bool:
+        """Whether another point paid just that: then payoffs come in levels, and equal ones say little of the mean."""
+        elsewhere = (self.record.mediators.reshape(self.told, -1) != np.ravel(point)).any(axis=1)
+        return bool((self.record.payoffs[elsewhere] == payoff).any())
 
     def _rough(self, noise: float) -> bool:
         """Whether points that were played twice paid more alike than so much noise lets them."""

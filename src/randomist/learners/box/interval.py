@@ -28,6 +28,8 @@ class Interval(NamedTuple):
     - "surface": the learner's Gaussian process. It holds as far as the mean payoff is as smooth around the point as the
       process has found it, and the noise is about Gaussian and the same everywhere.
     - "range": independent payoffs between two known bounds. Nothing else is assumed.
+    - "seen": independent payoffs between the smallest and the largest that were told. Where all plays of a confirmation
+      were equal, and other points paid that, too.
     - "asymptotic": independent payoffs with a variance, and enough of them for their mean to be about Gaussian.
     - "order": independent payoffs; for the median.
     - "unsupported": too little is known there. `mean` is NaN, and the bounds are infinite.
@@ -58,7 +60,7 @@ class Confirmation(NamedTuple):
 
     point: Array  # a number where there is one dimension
     plays: int  # that were answered
-    mean: Interval  # basis "range" where the range of payoffs is known, else "asymptotic"
+    mean: Interval  # basis "range" where the range of payoffs is known, else "asymptotic" or "seen"
     median: Interval  # basis "order"
 
 
@@ -106,6 +108,12 @@ def bounded_mean(payoffs: Array, low: float, high: float, level: float) -> Inter
 
     span = high - low
     return Interval(float(payoffs.mean()), low + span * lower(units), high - span * lower(1 - units), level, "range")
+
+
+def equal_payoffs(payoffs: Array, told: Array, level: float) -> Interval:
+    """Of independent payoffs that were all the same, as if none could leave the range of all told.  (n,), (m,)"""
+    low, high = float(told.min()), float(told.max())
+    return bounded_mean(payoffs, low, high, level)._replace(basis="seen") if low < high else unsupported(level)
 
 
 def asymptotic_mean(payoffs: Array, level: float) -> Interval:

@@ -287,7 +287,7 @@ class Interval(Model):
     low: float | None = Field(examples=[0.65])
     high: float | None = Field(examples=[0.75])
     level: float = Field(examples=[0.95])
-    basis: str = Field(examples=["surface"], description="surface, range, asymptotic, order or unsupported.")
+    basis: str = Field(examples=["surface"], description="surface, range, seen, asymptotic, order or unsupported.")
 
 
 class Confirmation(Model):
