@@ -295,7 +295,9 @@ class Auto(BoxLearner):
             return position.best
         if self._top is None or self._top[0] != known:
             position = self._fitted(position, samples)
-            self._top = known, highest(self._landscape(samples, position, ()), position.best, position.scale, samples)
+            found = self._landscape(samples, position, ())
+            top = highest(found, position.best, position.scale, samples)
+            self._top = known, top if found.stands(top, position.best) else position.best
         return self._top[1]
 
     def _fitted(self, position: Position, samples: Samples) -> Position:

@@ -18,6 +18,7 @@ from randomist.learners.box.surface import Surface
 
 LIKELY = 0.8  # chance of being feasible that a point must have
 REACH, BLUR = 0.12, 0.05  # length, in diagonals, and noise of the surface through what is feasible
+FEW = 5.0  # plays that a recommended point is worth
 FORBIDDEN = 1e9  # what is lost at a point that has less
 
 
@@ -51,6 +52,15 @@ class Landscape(NamedTuple):
     def firmness(self, points: Array) -> Array:
         """Cautious mean payoffs, where it is feasible.  (n, d) -> (n,)"""
         return self._where_allowed(self.payoffs.cautious(points), points)
+
+    def stands(self, point: Array, played: Array) -> bool:
+        """Whether a point is worth a few plays of it alone, if the one that is played is.
+
+        Else it may be a lucky payoff: after a burst of noise a surface sometimes takes what it left for peaks.  (d,)
+        """
+        _, deviation = self.payoffs.posterior(np.stack([point, played]))
+        new, old = self.payoffs.noise >= FEW * deviation**2
+        return bool(new or not old)
 
     def allowed(self, points: Array) -> Flags:
         """Whether points are likely feasible.  (n, d) -> (n,)"""
