@@ -30,9 +30,9 @@ from randomist._json import frozen
 from randomist._types import Array
 from randomist.errors import ParameterError
 from randomist.integrations.optuna_space import OptunaSpace, searchable
-from randomist.learners.base import Trial
 from randomist.learners.box.auto import Auto
 from randomist.learners.payoffs import LARGEST
+from randomist.learners.trial import Trial
 
 MOST_SEED = 2**32 - 1  # that Optuna's random sampler takes
 _logger = logging.getLogger(__name__)

@@ -7,7 +7,6 @@ from randomist.learners.registry import LEARNERS, TABLE, make
 
 if TYPE_CHECKING:
     from randomist.learners.base import Learner as Learner
-    from randomist.learners.base import Trial as Trial
     from randomist.learners.box.auto import Auto as Auto
     from randomist.learners.box.base import BoxLearner as BoxLearner
     from randomist.learners.box.base import FixedStdLearner as FixedStdLearner
@@ -34,10 +33,12 @@ if TYPE_CHECKING:
     from randomist.learners.finite.thompson import ThompsonSampling as ThompsonSampling
     from randomist.learners.finite.ucb1 import UCB1 as UCB1
     from randomist.learners.states import load as load
+    from randomist.learners.trial import Trial as Trial
 
 # Where each name is defined; the learners are those of the table.
 HOMES = {
-    **dict.fromkeys(("Learner", "Trial"), "randomist.learners.base"),
+    "Learner": "randomist.learners.base",
+    "Trial": "randomist.learners.trial",
     "load": "randomist.learners.states",
     "FiniteLearner": "randomist.learners.finite.base",
     "BanditLearner": "randomist.learners.finite.bandit",

@@ -13,7 +13,7 @@ from randomist.tasks.base import Task
 from randomist.tasks.function import FunctionTask, payoff_of
 
 if TYPE_CHECKING:
-    from randomist.learners.base import Trial
+    from randomist.learners.trial import Trial
 
 Catch: TypeAlias = tuple[type[Exception], ...]
 Arguments: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]

@@ -21,7 +21,7 @@ from randomist._json import for_json
 from randomist.errors import SavedRunError
 
 if TYPE_CHECKING:
-    from randomist.learners.base import Trial
+    from randomist.learners.trial import Trial
 
 
 class Journal:

@@ -16,7 +16,8 @@ from randomist.simulation.calls import Answer, Calls
 from randomist.simulation.journal import Journal
 
 if TYPE_CHECKING:
-    from randomist.learners.base import Learner, Trial
+    from randomist.learners.base import Learner
+    from randomist.learners.trial import Trial
     from randomist.parameters import Meaning
     from randomist.simulation.run import Run
 

@@ -21,7 +21,7 @@ from randomist.errors import ParameterError, TaskError
 from randomist.simulation.calls import Answer, Arguments, Catch, answer
 
 if TYPE_CHECKING:
-    from randomist.learners.base import Trial
+    from randomist.learners.trial import Trial
 
 READY = "ready"
 

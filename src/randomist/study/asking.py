@@ -9,7 +9,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from randomist.errors import RandomistError, StorageError
-from randomist.learners.base import Proposal, Trial
+from randomist.learners.base import Proposal
+from randomist.learners.trial import Trial
 from randomist.study import replay
 from randomist.study.checks import LARGEST_BATCH
 from randomist.study.reader import Reader

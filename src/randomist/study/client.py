@@ -26,8 +26,8 @@ from randomist._checks import flag
 from randomist._json import for_json, frozen
 from randomist.errors import MediatorError, ParameterError, RandomistError, ServiceError, ShapeError
 from randomist.histories.estimates import Estimates
-from randomist.learners.base import Trial
 from randomist.learners.payoffs import number
+from randomist.learners.trial import Trial
 from randomist.study.checks import LARGEST_BATCH, check_id, check_name, check_ticket, clean
 from randomist.study.records import AuditEntry
 

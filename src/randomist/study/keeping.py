@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from randomist.learners.base import Trial
+from randomist.learners.trial import Trial
 from randomist.study.audits import read_audit
 from randomist.study.checks import check_id, check_name, check_worker, clean
 from randomist.study.records import AuditEntry, StudyRecord, StudyTrial

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from randomist.errors import StudyDataError
-from randomist.learners.base import Trial
+from randomist.learners.trial import Trial
 from randomist.spaces import Finite, Space
 from randomist.study import changes
 from randomist.study.records import AskedRow, Counters, Page, StudyRecord, StudyTrial, TrialRow

@@ -14,8 +14,9 @@ from randomist._types import Array, Indices
 from randomist.errors import RandomistError, StateError, StudyDataError
 from randomist.histories.record import Record
 from randomist.learners import states as saved_states
-from randomist.learners.base import FORMAT, Learner, Trial
+from randomist.learners.base import FORMAT, Learner
 from randomist.learners.finite.base import FiniteLearner
+from randomist.learners.trial import Trial
 from randomist.spaces import Finite
 from randomist.study import changes
 from randomist.study.records import ChangeRow, Checkpoint, ClosedRow, Columns, Counters, Everything

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 
 from randomist.learners import states as saved_states
-from randomist.learners.base import Learner, Proposal, Trial
+from randomist.learners.base import Learner, Proposal
 from randomist.learners.finite.base import FiniteLearner
+from randomist.learners.trial import Trial
 from randomist.study import changes, replay
 from randomist.study.records import ChangeRow, ClosedRow, Counters, NewChange, News, StudyRecord
 from randomist.study.rows import Shapes

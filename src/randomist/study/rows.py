@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from randomist._json import frozen
 from randomist._types import Indices
 from randomist.errors import ShapeError, StudyDataError
-from randomist.learners.base import Trial
+from randomist.learners.trial import Trial
 from randomist.spaces import Finite, Space
 from randomist.study import observed
 from randomist.study.records import AskedRow, ChangeRow, ClosedRow, Page, State, StudyTrial, TrialRow

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from randomist import _html
 from randomist._checks import flag, whole_number
 from randomist.errors import ParameterError, RandomistError, ShapeError
-from randomist.learners.base import Learner, Trial
+from randomist.learners.base import Learner
 from randomist.learners.payoffs import PayoffScale, number
+from randomist.learners.trial import Trial
 from randomist.spaces import Finite, Space
 from randomist.study import changes, replay, telling
 from randomist.study.answers import Answers

@@ -19,9 +19,9 @@ from randomist.errors import (
     StudyDataError,
     UnknownTrialError,
 )
-from randomist.learners.base import Trial
 from randomist.learners.finite.changing import decision_number
 from randomist.learners.payoffs import PayoffScale, number
+from randomist.learners.trial import Trial
 from randomist.spaces import Finite
 from randomist.study import observed
 from randomist.study.asking import Asker

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from randomist._types import Array, Indices
 from randomist.families import Family
 from randomist.families.likelihoods import Likelihoods
-from randomist.learners.base import Trial
+from randomist.learners.trial import Trial
 from randomist.policies.episodes import Episode
 from randomist.policies.trajectories import Policies
 from randomist.spaces import Finite, Space, space_from_state

@@ -18,8 +18,9 @@ from randomist.errors import (
     UnknownTrialError,
 )
 from randomist.learners import load
-from randomist.learners.base import Learner, Trial
+from randomist.learners.base import Learner
 from randomist.learners.finite.base import FiniteLearner
+from randomist.learners.trial import Trial
 from randomist.spaces import Finite, Space, space_from_state
 from randomist.testing.answers import World, permuted, world
 

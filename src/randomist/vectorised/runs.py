@@ -19,9 +19,10 @@ from randomist.errors import ParameterError
 from randomist.histories.device_nodes import nodes_of
 from randomist.importance.passes.jax import BYTES
 from randomist.importance.passes.layout import BINS
-from randomist.learners.base import Learner, Trial
+from randomist.learners.base import Learner
 from randomist.learners.finite.realist import Realist
 from randomist.learners.registry import LearnerLike, make
+from randomist.learners.trial import Trial
 from randomist.simulation.run import Run
 from randomist.spaces import Finite
 from randomist.tasks.base import Task

@@ -16,7 +16,6 @@ from randomist._types import Array, Flags, Indices
 from randomist.errors import NoDataError, ParameterError, ShapeError, StateError
 from randomist.histories.estimates import Estimates
 from randomist.importance.passes import surface as passes
-from randomist.learners.base import Trial
 from randomist.learners.box import interval as intervals
 from randomist.learners.box import scouting, turns
 from randomist.learners.box.base import BoxLearner
@@ -31,6 +30,7 @@ from randomist.learners.box.report import clearest, reports
 from randomist.learners.box.samples import FEWEST, REMEMBERED, Samples, middle_and_spread, remembered, scores, units
 from randomist.learners.box.surface import likeliest, surface
 from randomist.learners.payoffs import number
+from randomist.learners.trial import Trial
 from randomist.spaces import Box
 
 GROWTH, AGAIN = 1.1, 50  # smoothness and noise are chosen anew when there are as many samples more

@@ -16,8 +16,8 @@ from randomist._checks import choice, flag, number, whole_number
 from randomist._types import Array
 from randomist.errors import ParameterError
 from randomist.histories.gaussian import GaussianHistory
-from randomist.learners.base import Trial
 from randomist.learners.box.base import FixedStdLearner
+from randomist.learners.trial import Trial
 
 
 def gradient(

@@ -22,8 +22,9 @@ from randomist.errors import NoDataError, ParameterError, ShapeError
 from randomist.families.likelihoods import Likelihoods
 from randomist.histories.estimates import HEADS, Estimates
 from randomist.importance.perturbation import choose
-from randomist.learners.base import Learner, Trial
+from randomist.learners.base import Learner
 from randomist.learners.finite.changing import added, apart, decision_number
+from randomist.learners.trial import Trial
 from randomist.spaces import Finite
 
 if TYPE_CHECKING:

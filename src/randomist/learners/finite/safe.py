@@ -14,10 +14,11 @@ from randomist._checks import number, probability
 from randomist._types import Array, Indices
 from randomist.errors import ParameterError
 from randomist.histories.estimates import Estimates
-from randomist.learners.base import Learner, Proposal, Trial
+from randomist.learners.base import Learner, Proposal
 from randomist.learners.finite.base import FiniteLearner
 from randomist.learners.finite.changing import decision_number
 from randomist.learners.registry import TABLE, find, name_of
+from randomist.learners.trial import Trial
 
 if TYPE_CHECKING:
     from randomist.learners.finite.certainty import Certainty

@@ -21,12 +21,12 @@ from randomist.importance.divergences import find_divergence
 from randomist.importance.drift import DriftTest
 from randomist.importance.estimators import find_estimator
 from randomist.importance.passes.layout import HUGE
-from randomist.learners.base import Trial
 from randomist.learners.finite.base import FiniteLearner
 from randomist.learners.finite.logged import logged_prior, logged_rows
 from randomist.learners.finite.prior import Prior
 from randomist.learners.finite.refresh import FROM, Refresh
 from randomist.learners.settings import DEVICES, bias_factor, check_range_known
+from randomist.learners.trial import Trial
 from randomist.spaces import Finite
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from randomist._json import for_json
-from randomist.learners.base import Trial
+from randomist.learners.trial import Trial
 from randomist.study.describe import episode_from
 from randomist.study.service import models
 from randomist.study.service.endpoints import WORK, Name, Number, caller_of, problems, together_of, who_of

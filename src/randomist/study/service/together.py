@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import anyio
 import anyio.to_thread
 
-from randomist.learners.base import Trial
+from randomist.learners.trial import Trial
 from randomist.study.service.studies import Studies
 from randomist.study.study import Study
 
