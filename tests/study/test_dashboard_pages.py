@@ -259,7 +259,8 @@ def test_live(url, service, watched):
     assert page.inner_text("#counts") != before
     assert str(page.evaluate("shown.payoffs.x.at(-1)")) == told
     page.wait_for_function("(id) => document.querySelector('#trials tbody th').innerText == id", arg=str(trial.id))
-    page.wait_for_function("(n) => shown.known == n", arg=study.counters.closed)  # estimates come after a while
+    known = {"arg": study.counters.closed, "timeout": 60_000}  # a niced process has them, and 60 s for it
+    page.wait_for_function("(n) => shown.known == n", **known)
     assert "late" in page.inner_text("#workers")
     whole = [address for address in watched.asked if address.split("?")[0].endswith("/dashboard")]
     assert whole == [], "all of it is fetched once"
