@@ -25,7 +25,7 @@ import pytest
 import yaml
 
 import randomist as rd
-from randomist.tasks import base as tasks
+from randomist import _lookup
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)
@@ -103,8 +103,8 @@ def run_block(page: Path, begin: int, source: str, namespace: dict[str, Any], co
 
 @pytest.fixture
 def clean_registries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page may define tasks of its own; other tests must not see them."""
-    monkeypatch.setattr(tasks, "_TASKS", dict(tasks._TASKS))
+    """A page may register classes of its own; other tests must not see them."""
+    monkeypatch.setattr(_lookup, "_registered", dict(_lookup._registered))
 
 
 def run_page(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, few: bool = False) -> None:

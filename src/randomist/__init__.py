@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from randomist import tasks as tasks
     from randomist import testing as testing
     from randomist import theory as theory
+    from randomist._lookup import register as register
     from randomist.errors import RandomistError as RandomistError
     from randomist.families import Categorical as Categorical
     from randomist.families import Dirac as Dirac
@@ -88,6 +89,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
 __version__ = "0.2.0"
 
 _NAMES = {
+    "_lookup": "register",
     "errors": "RandomistError",
     "families": "Categorical Dirac Family Gaussian LocationScale Mixed TruncatedGaussian Uniform",
     "histories.estimates": "Estimates",

@@ -1,13 +1,50 @@
-"""Things by the text "module:name", imported on first use; packages whose names come that way."""
+"""Names of classes: ours in tables, a user's own by where Python defined them; and who may import.
+
+A name in data (a file, a row, a state, a request) is looked up among the classes that Python has
+defined, and nowhere else: it imports nothing and calls nothing. What a person types, in Python or
+on a command line, may name a module. `named` is where the difference is made; `reading` says that
+what follows is data.
+"""
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
-from randomist.errors import ParameterError
+from randomist.errors import ParameterError, StateError
+
+T = TypeVar("T")
+
+# The classes of which users have their own, and where the names of ours are.
+BASES = {
+    "randomist.learners.base:Learner": "randomist.learners.registry:NAMES",
+    "randomist.importance.estimators.base:Estimator": "randomist.importance.estimators:ESTIMATORS",
+    "randomist.importance.divergences.base:Divergence": "randomist.importance.divergences:DIVERGENCES",
+    "randomist.families.base:Family": "randomist.families.registry:KINDS",
+    "randomist.policies.base:Policy": "randomist.policies.saved:KINDS",
+    "randomist.tasks.base:Task": "randomist.tasks.base:TASKS",
+    "randomist.study.storages.base:Storage": "randomist.study.storages:STORAGES",
+}
+REMEDY = "import the module that defines it first (command line and service: start with --with module)"
+
+_reading: ContextVar[bool] = ContextVar("reading", default=False)
+_registered: dict[type, str] = {}
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Within, names are data, and import nothing."""
+    token = _reading.set(True)
+    try:
+        yield
+    finally:
+        _reading.reset(token)
 
 
 def is_foreign(name: Any) -> bool:
@@ -25,7 +62,9 @@ def ours(place: str) -> Any:
 
 
 def imported(name: str) -> Any:
-    """What "module:name" names, given by a user; the module must be importable from here."""
+    """What "module:name" names, typed by a person; the module must be importable from here."""
+    if _reading.get():  # whichever way it came here
+        raise StateError(f"{name[:80]!r} stands in data, which imports nothing; {REMEDY}")
     try:
         return ours(name)
     except ImportError as error:
@@ -39,19 +78,121 @@ def imported(name: str) -> Any:
         ) from error
 
 
-def name_in(places: Iterable[str], cls: type) -> str:
-    """How a state names a class: the bare name of one of ours, which are at `places`, "module:Class" of another.
+def check_module(name: str) -> None:
+    """Refuse "module:name" in data where the module has not been imported: another library would do it."""
+    module, colon, _ = name.partition(":")
+    if colon and module not in sys.modules and _reading.get():
+        raise StateError(f"{name[:80]!r} stands in data, which imports nothing; {REMEDY}")
 
-    A class that is defined inside of a function cannot be imported, so that its bare name is all there is.
+
+def check_known(settings: Any) -> None:
+    """Refuse settings in which "module:name" stands for nothing that is known: they may be used later, elsewhere."""
+    if isinstance(settings, Mapping | list | tuple):
+        for setting in settings.values() if isinstance(settings, Mapping) else settings:
+            check_known(setting)
+    elif is_foreign(settings) and not any(known(settings, ours(place)) for place in BASES if _loaded(place)):
+        raise StateError(f"{settings[:80]!r} names no class that is known; {REMEDY}")
+
+
+def named(name: Any, base: Any, what: str, ours: Iterable[str]) -> Any:
+    """The class of a user that is called so: a known one or, of what a person types, one of a module."""
+    found = known(name, base)
+    if found is None and is_foreign(name) and not _reading.get():
+        found = imported(name)
+        if not (isinstance(found, type) and issubclass(found, base)):
+            raise ParameterError(f"{name!r} is not a {what}; it must be a subclass of randomist.{base.__name__}")
+    if found is None:
+        unknown = f"unknown {what} {str(name)[:60]!r}; known {what.partition(' ')[0]}s: {', '.join(ours)}; "
+        if _reading.get():
+            raise StateError(f"{unknown}if it is yours, {REMEDY}")
+        raise ParameterError(f"{unknown}one of your own is named module:Class")
+    return found
+
+
+def known(name: Any, base: Any) -> Any:
+    """The class of a user's that Python has defined under this name; of several, the last one defined; or None.
+
+    It is called by its place, "module:Class", by its bare name, and by the name that it was registered with.
     """
-    place = f"{cls.__module__}:{cls.__qualname__}"
-    return cls.__name__ if place in places or "<locals>" in place else place
+    if not isinstance(name, str):
+        return None
+    wanted = name.removeprefix("__main__:")
+    for cls in _descendants(base):
+        names = (_place(cls), cls.__name__, _registered.get(cls))
+        if wanted in names and not (_is_ours(cls) or inspect.isabstract(cls)):
+            return cls
+    return None
 
 
-def descendants(cls: Any) -> Iterator[Any]:
-    """A class and all subclasses that have been imported, the latest definitions first."""
+def name_of(cls: type) -> str:
+    """How data names a class: bare where it is ours, or where no other process could import it."""
+    if cls in _registered:
+        return _registered[cls]
+    table = _table(cls)
+    if _is_ours(cls):
+        names = table if isinstance(table, Mapping) else {}
+        return next((name for name, one in names.items() if one is cls), cls.__name__)
+    if cls.__module__ != "__main__" and "<locals>" not in cls.__qualname__:
+        return _place(cls)
+    if cls.__name__ in table:
+        raise ParameterError(
+            f"{_place(cls)} is called like one of ours, and in data it would be that; give it another "
+            f'name, in Python or by rd.register({cls.__name__}, "another")'
+        )
+    return cls.__name__
+
+
+def register(cls: type[T], name: str | None = None) -> type[T]:
+    """Give a class of yours a name of your choice, for Python, the command line and data.
+
+    A learner, estimator, divergence, family, policy, task or storage is known by "module:Class"
+    as soon as Python has defined it. Registered, it keeps its name when it moves to another module.
+    Without `name` it is called by its `id` (a task), its `name` (an estimator, a divergence), or as
+    in Python. A class that is defined again, as by a notebook cell, takes the place of the one
+    before; the names of ours are refused.
+    """
+    taken = _table(cls)
+    given = name or getattr(cls, "id", None) or getattr(cls, "name", None) or cls.__name__
+    if not (isinstance(given, str) and re.fullmatch(r"[\w.-]{1,64}", given)):
+        raise ParameterError(f"a name has letters, digits, dots and dashes, 64 at most, got {given!r:.80}")
+    if given in taken:
+        raise ParameterError(f"{given!r} is the name of one of ours; register {cls.__name__} with another name")
+    _registered[cls] = given
+    return cls
+
+
+def registered(base: type) -> list[str]:
+    """The names that subclasses were registered with."""
+    return [name for cls, name in _registered.items() if issubclass(cls, base)]
+
+
+def _table(cls: Any) -> Iterable[str]:
+    """The names of ours of this kind. What a class derives from has been imported."""
+    for place, table in BASES.items():
+        if _loaded(place) and isinstance(cls, type) and issubclass(cls, ours(place)):
+            names: Iterable[str] = ours(table)
+            return names
+    kinds = ", ".join(place.rpartition(":")[2] for place in BASES)
+    raise ParameterError(f"only a subclass of one of {kinds} has a name in data, got {cls!r:.80}")
+
+
+def _loaded(place: str) -> bool:
+    return place.partition(":")[0] in sys.modules
+
+
+def _is_ours(cls: type) -> bool:
+    package, _, rest = cls.__module__.partition(".")
+    return package == "randomist" and not rest.startswith("testing")
+
+
+def _place(cls: type) -> str:
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def _descendants(cls: Any) -> Iterator[Any]:
+    """A class and all subclasses that Python has defined, the latest definitions first."""
     for child in reversed(cls.__subclasses__()):
-        yield from descendants(child)
+        yield from _descendants(child)
     yield cls
 
 

@@ -69,7 +69,7 @@ ERRORS: list[tuple[Callable[[], object], type[RandomistError], str]] = [
     (lambda: Mixed((Gaussian(0), 3)), ParameterError, r"must be a Family, got 3; .* Dirac"),  # type: ignore[arg-type]
     (lambda: Mixed((Gaussian(std=1.0),)), ParameterError, r"needs members, .* give it a mean"),
     (lambda: Mixed((Gaussian(0), Dirac([[0, 1]]))), ShapeError, r"share the shape .* \(\) and \(2,\)"),
-    (lambda: family_from_state({"kind": "Cauchy"}), StateError, r"'Cauchy'.*known kinds.*imported"),
+    (lambda: family_from_state({"kind": "Cauchy"}), StateError, r"'Cauchy'.*known kinds.*import the module"),
     (lambda: family_from_state({"at": 0}), StateError, r"'kind'"),
     (lambda: family_from_state({"kind": "Dirac", "where": 0}), StateError, r"where"),
     (lambda: GAUSSIANS.log_renyi(None, None, 0), ParameterError, r"order must be > 0 .* got 0"),

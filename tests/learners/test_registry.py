@@ -226,11 +226,13 @@ def test_a_state_of_ones_own_learner_loads_in_another_process(mine):
     from randomist import _json
 
     (mine / "state.json").write_text(_json.dumps(state))
-    program = (
-        "import randomist as rd, randomist._json as j; print(rd.load(j.loads(open('state.json').read())).patience)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=mine, capture_output=True, text=True)
+    load = "import randomist as rd, randomist._json as j; print(rd.load(j.loads(open('state.json').read())).patience)"
+    call = {"cwd": mine, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", f"import bench_mine; {load}"], **call)
     assert done.stdout == "3\n", done.stderr
+    done = subprocess.run([sys.executable, "-c", load], **call)
+    assert "StateError: unknown learner 'bench_mine:Patient'" in done.stderr
+    assert "import the module that defines it first" in done.stderr
 
 
 def test_ones_own_in_the_command_line_with_two_jobs(mine):
@@ -248,12 +250,15 @@ def test_ones_own_in_the_command_line_with_two_jobs(mine):
 
 def test_ones_own_in_an_experiment_with_two_jobs(mine):
     (mine / "mine.toml").write_text(
-        'name = "mine"\nrounds = 8\nseeds = 2\n[[tasks]]\nid = "bench_mine:sloped"\nsettings = { slope = 2.0 }\n'
+        'name = "mine"\nrounds = 8\nseeds = 2\n[[tasks]]\nid = "bench_mine:Line"\n'
         '[[learners]]\nname = "bench_mine:Patient"\nsettings = { patience = 2, payoff_range = [-20, 20] }\n'
     )
-    done = subprocess.run([COMMAND, "experiment", "mine.toml", "--jobs", "2"], capture_output=True, text=True)
+    call = [COMMAND, "experiment", "mine.toml", "--jobs", "2"]
+    done = subprocess.run([*call, "--with", "bench_mine"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "report:" in done.stdout
+    done = subprocess.run(call, capture_output=True, text=True)
+    assert (done.returncode, "--with module" in done.stderr) == (1, True)
 
 
 def test_ones_own_in_a_study_from_the_shell(mine):
@@ -263,7 +268,7 @@ def test_ones_own_in_a_study_from_the_shell(mine):
         ["create", "b", "--space", json.dumps(space), "--learner", "bench_mine:Patient", "--set", "patience=9"],
         ["ask", "b"],
     ):
-        done = command.call("study", *words)
+        done = command.call("study", *words, "--with", "bench_mine")
         assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["id"] == 0
 
@@ -271,12 +276,13 @@ def test_ones_own_in_a_study_from_the_shell(mine):
 def test_a_description_from_elsewhere_imports_nothing(mine):
     from randomist.study.describe import learner_from
 
+    (mine / "bench_other.py").write_text(MINE)
     space = {"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1], "std": 1}}
     for name, where in (
-        ("bench_mine:Patient", space),
-        ("ucb1", space | {"family": {"kind": "bench_mine:Shifted", "mean": [0, 1]}}),
-        ("ucb1", {"kind": "Finite", "families": [{"kind": "Mixed", "parts": [{"kind": "bench_mine:Shifted"}]}]}),
+        ("bench_other:Patient", space),
+        ("ucb1", space | {"family": {"kind": "bench_other:Shifted", "mean": [0, 1]}}),
+        ("ucb1", {"kind": "Finite", "families": [{"kind": "Mixed", "parts": [{"kind": "bench_other:Shifted"}]}]}),
     ):
-        with pytest.raises(ParameterError, match=r"bench_mine.*not one of ours"):
+        with pytest.raises(StateError, match=r"unknown .*bench_other.*import the module that defines it first"):
             learner_from(name, where)
-    assert "bench_mine" not in sys.modules
+    assert "bench_other" not in sys.modules

@@ -59,7 +59,7 @@ def test_a_storage_that_is_defined_elsewhere(memory):
         ("redis://x:secret@y", StorageError, "no storage is known for redis"),
         ("no.such.module:Storage://x", ParameterError, "cannot be imported"),
         ("tests.study.test_storages:Nothing://x", ParameterError, "cannot be imported"),
-        ("tests.study.test_storages:same://x", StorageError, "is not a Storage"),
+        ("tests.study.test_storages:same://x", ParameterError, "is not a storage"),
     ],
 )
 def test_urls_of_nothing(url, error, said):

@@ -6,10 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Annotated, NoReturn
 
 from randomist import __version__
-from randomist.errors import RandomistError
+from randomist.errors import ParameterError, RandomistError
 
 try:
     import typer
@@ -23,7 +24,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
-    epilog="`--debug` anywhere shows the traceback of an error.",
+    epilog="Anywhere: `--with MODULE` imports a module of yours, whose classes studies and files may then name; "
+    "`--debug` shows the traceback of an error.",
 )
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -34,9 +36,10 @@ Jobs = Annotated[int, typer.Option(min=1, help="Processes; the result does not d
 def main() -> None:
     """The console script: errors on one line, with the traceback only under --debug."""
     sys.path.append(os.getcwd())  # where module:Class may name something of the user's
-    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
-    debug = len(arguments) < len(sys.argv) - 1
+    arguments, modules, debug = _anywhere(sys.argv[1:])
     try:
+        for module in modules:
+            _import(module)
         app(args=arguments, prog_name="randomist")
     except (RandomistError, OSError, ImportError) as error:
         if debug:
@@ -44,6 +47,31 @@ def main() -> None:
         _die(str(error))
     except KeyboardInterrupt:
         _die("interrupted", 130)
+
+
+def _anywhere(words: list[str]) -> tuple[list[str], list[str], bool]:
+    """The arguments, without what may stand anywhere among them: --with MODULE and --debug."""
+    rest, modules, debug, left = list[str](), list[str](), False, iter(words)
+    for word in left:
+        option, equals, value = word.partition("=")
+        if option == "--with":
+            modules.append(value if equals else next(left, ""))
+        elif word == "--debug":
+            debug = True
+        else:
+            rest.append(word)
+    return rest, modules, debug
+
+
+def _import(module: str) -> None:
+    """A module that defines classes of the user's, which studies and files may then name."""
+    try:
+        import_module(module.removesuffix(".py"))
+    except (ImportError, ValueError) as error:
+        raise ParameterError(
+            f"--with takes a module that Python finds (installed, in the current folder, or on PYTHONPATH), got "
+            f"{module!r}: {error}"
+        ) from error
 
 
 def _die(message: str, code: int = 1) -> NoReturn:

@@ -123,6 +123,7 @@ def play(
 
     Example: randomist play car.json --out car.gif
     """
+    from randomist._lookup import reading
     from randomist.policies import load_policy
     from randomist.policies.episodes import rollout
     from randomist.tasks import task as find_task
@@ -130,7 +131,9 @@ def play(
     policy = load_policy(saved)
     if policy.task is None:
         raise ParameterError(f"{saved} does not say which task its policy is for; save it with `randomist run --save`")
-    episode = rollout(find_task(policy.task, **policy.settings), policy, seed=seed, render=film)
+    with reading():  # the file of a policy names its task, and imports nothing
+        task = find_task(policy.task, **policy.settings)
+    episode = rollout(task, policy, seed=seed, render=film)
     out.print(f"{policy.task}: payoff {episode.payoff:.6g} in {len(episode.rewards)} steps")
     if film is not None:
         out.print(f"film: {film}")
@@ -142,14 +145,14 @@ def list_all() -> None:
     from rich.table import Table
 
     from randomist.tasks import GymnasiumTask
-    from randomist.tasks.base import registered
+    from randomist.tasks.base import named, task_ids
 
     def learners(kind: str) -> dict[str, Any]:
         return {name: entry.load() for name, entry in TABLE.items() if entry.kind == kind}
 
     grid = Table.grid(padding=(0, 2))
     for title, entries in (
-        ("tasks", registered() | {"gym:<id>": GymnasiumTask}),
+        ("tasks", {id: named(id) for id in task_ids()} | {"gym:<id>": GymnasiumTask}),
         ("learners of a finite set", learners("finite")),
         ("learners in a box", learners("box")),
     ):

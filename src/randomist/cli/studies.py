@@ -61,17 +61,15 @@ def create(
 
     Example: randomist study create ads --learner randomist --space space.json --set perturbation_scale=1.1
     """
-    from randomist.study.describe import learner_from, on_trial
+    from randomist.study.describe import on_trial, space_from
     from randomist.study.opening import create_study
     from randomist.tasks.base import task as find_task
 
     chosen = parse_settings(settings or [])
     if (space is None) == (task is None):
         raise ParameterError("a study needs --space or --task, one of them")
-    if task is not None:
-        made = on_trial(learner, find_task(task), **chosen)
-    else:
-        made = learner_from(learner, _json(space or "", "--space"), chosen, foreign=True)
+    place = find_task(task) if task is not None else space_from(_json(space or "", "--space"))
+    made = on_trial(learner, place, chosen)
     study = create_study(name, made, storage=storage, lease=lease, exist_ok=exist_ok)
     say({"name": study.name, "learner": study.learner_name, "storage": study.storage.name})
 
@@ -222,7 +220,7 @@ def add(
 
     study = load(name, storage)
     described = None if member is None else _json(member, "--member")
-    number = study.add(member_from(described, study.space, foreign=True), called)
+    number = study.add(member_from(described, study.space), called)
     say({"decision": number, "name": study.names[number]})
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from randomist._checks import whole_number
-from randomist.errors import ParameterError
+from randomist._lookup import check_known, reading
+from randomist.errors import ParameterError, StateError, TaskError
 from randomist.experiments.contenders import Contender
 from randomist.learners import registry
 
@@ -107,11 +108,19 @@ def read_experiment(path: Path) -> Experiment:
             return experiment_from_state(tomllib.load(file))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ParameterError(f"{path} is not TOML: {error}") from error
-    except ParameterError as error:
+    except (ParameterError, StateError, TaskError) as error:
         raise ParameterError(f"{path}: {error}") from error
 
 
 def experiment_from_state(state: dict[str, Any]) -> Experiment:
+    """An experiment of plain data, which names known classes only: nothing is imported for it."""
+    with reading():
+        return _experiment(state)
+
+
+def _experiment(state: dict[str, Any]) -> Experiment:
+    from randomist.tasks.base import named as task_named
+
     known = {"name", "rounds", "seeds", "tasks", "learners"}
     if missing := known - state.keys():
         raise ParameterError(
@@ -125,10 +134,12 @@ def experiment_from_state(state: dict[str, Any]) -> Experiment:
     tasks, learners = [], []
     for entry in state["tasks"]:
         _check_entry(entry, {"id", "title", "settings"}, "id", "tasks")
+        task_named(entry["id"])
         tasks.append(TaskSpec(entry["id"], entry.get("settings", {}), entry.get("title", "")))
     for entry in state["learners"]:
         _check_entry(entry, {"name", "settings"}, "name", "learners")
-        learners.append(Contender(registry.check(entry["name"]), entry.get("settings", {})))
+        check_known(settings := entry.get("settings", {}))
+        learners.append(Contender(registry.check(entry["name"]), settings))
     return Experiment(state["name"], tuple(tasks), tuple(learners), state["rounds"], state["seeds"])
 
 

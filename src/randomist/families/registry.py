@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from randomist._lookup import descendants, imported, is_foreign, name_in, ours
+from randomist import _lookup
 from randomist.errors import StateError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ KINDS = {
 
 
 def family_from_state(state: dict[str, Any]) -> Family:
-    """Undo `Family.state()`. Its `kind` is one of `KINDS`, or "module:Class" for a family that is not ours."""
+    """Undo `Family.state()`. Its `kind` is one of `KINDS`, or names a family that is not ours."""
     try:
         found = find(state["kind"])
         return found(**{name: _decode(value) for name, value in state.items() if name != "kind"})
@@ -34,30 +34,21 @@ def family_from_state(state: dict[str, Any]) -> Family:
 
 
 def find(kind: Any) -> type[Family]:
-    """The class of this kind."""
+    """The class of this kind, which is a name in data."""
     from randomist.families.base import Family
 
-    if is_foreign(kind):
-        found = imported(kind)
-        if not (isinstance(found, type) and issubclass(found, Family)):
-            raise StateError(f"{kind!r} is not a family; it must be a subclass of randomist.Family")
-        return found
+    found: type[Family]
     if isinstance(kind, str) and kind in KINDS:
-        known: type[Family] = ours(KINDS[kind])
-        return known
-    cls: type[Family]
-    for cls in descendants(Family):  # version 0.1.0 wrote the bare name of families that are not ours
-        if cls.__name__ == kind:
-            return cls
-    raise StateError(
-        f"unknown kind of family {str(kind)[:60]!r}; known kinds: {', '.join(KINDS)}; one of your own is named "
-        "module:Class, or must be imported first"
-    )
+        found = _lookup.ours(KINDS[kind])
+    else:
+        with _lookup.reading():
+            found = _lookup.named(kind, Family, "kind of family", KINDS)
+    return found
 
 
 def kind_of(cls: type[Family]) -> str:
     """What the state of a family calls its class; undone by `find`."""
-    return name_in(KINDS.values(), cls)
+    return _lookup.name_of(cls)
 
 
 def _decode(value: Any) -> Any:

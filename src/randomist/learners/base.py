@@ -27,6 +27,9 @@ from randomist.errors import (
     UnknownTrialError,
 )
 from randomist.histories.record import Record
+from randomist.importance.divergences import Divergence
+from randomist.importance.estimators import Estimator
+from randomist.importance.parts import described
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.learners.registry import name_of
 from randomist.learners.trial import Trial
@@ -268,7 +271,7 @@ class Learner(ABC):
             "format": FORMAT,
             "learner": name_of(type(self)),
             "space": self.space.state(),
-            "settings": {f.name: _python(getattr(self, f.name)) for f in fields(self) if f.name != "space"},
+            "settings": {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name != "space"},
             "entropy": int(self.entropy),
             "record": self.record.state(),
             "pending": {
@@ -458,10 +461,12 @@ def _generators(entropy: int, key: tuple[int, ...] = ()) -> tuple[np.random.Gene
     return np.random.default_rng(decision), np.random.default_rng(mediator)
 
 
-def _python(setting: Any) -> Any:
-    """A setting as it was given, but for numbers of NumPy: these become Python's."""
+def _plain(setting: Any) -> Any:
+    """A setting as data: numbers of NumPy become Python's, and classes and objects are named."""
     if isinstance(setting, list | tuple):
-        return type(setting)(map(_python, setting))
+        return type(setting)(map(_plain, setting))
+    if isinstance(setting, type | Estimator | Divergence):
+        return described(setting)
     return setting.item() if isinstance(setting, np.generic) else setting
 
 

@@ -1,7 +1,7 @@
 """The table of learners, and the one factory: for Python, the command line, TOML, studies and the service.
 
-A new learner is its file and one line of `TABLE`. A learner that is not ours is named by where it is defined:
-"my_package.my_module:MyLearner".
+A new learner is its file and one line of `TABLE`. A learner that is not ours is named by where it is defined,
+"my_package.my_module:MyLearner"; see `_lookup` for who may name what.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from randomist._lookup import descendants, imported, is_foreign, name_in, ours
-from randomist.errors import ParameterError, RandomistError, StateError, TaskError
+from randomist import _lookup
+from randomist._lookup import ours
+from randomist.errors import ParameterError, RandomistError, TaskError
 
 if TYPE_CHECKING:
     from randomist.learners.base import Learner
@@ -113,6 +114,9 @@ LEARNERS = Learners()
 
 # Names.
 
+CLASSES = {entry.class_name: name for name, entry in TABLE.items()}  # in saved states
+NAMES = (*TABLE, *CLASSES)
+
 
 def check(name: Any) -> str:
     """The name of a learner, as it is; ours are not imported for that."""
@@ -122,41 +126,23 @@ def check(name: Any) -> str:
 
 
 def find(name: Any) -> type[Learner]:
-    """The class of this name: one of the table, or "module:Class" for one that is not ours."""
-    if isinstance(name, str) and name in TABLE:
-        return TABLE[name].load()
-    if not is_foreign(name):
-        raise ParameterError(
-            f"unknown learner {str(name)[:60]!r}; known learners: {', '.join(TABLE)}; one of your own is named "
-            "module:Class"
-        )
-    return _learner_class(name)
+    """The class of this name: one of the table, or one that is not ours."""
+    from randomist.learners.base import Learner
+
+    known = isinstance(name, str) and name in TABLE
+    found: type[Learner] = TABLE[name].load() if known else _lookup.named(name, Learner, "learner", TABLE)
+    return found
 
 
 def class_named(name: Any) -> type[Learner]:
     """The class that a saved state names: "Randomist" for one of ours, "module:Class" for another."""
-    for entry in TABLE.values():
-        if name == entry.class_name:
-            return entry.load()
-    if is_foreign(name):
-        try:
-            return _learner_class(name)
-        except ParameterError as error:
-            raise StateError(str(error)) from error
-    from randomist.learners.base import Learner
-
-    cls: type[Learner]
-    for cls in descendants(Learner):  # version 0.1.0 wrote the bare name of learners that are not ours
-        if cls.__name__ == name:
-            return cls
-    raise StateError(
-        f"unknown learner {str(name)[:60]!r}; import the module that defines it first, or write module:Class"
-    )
+    with _lookup.reading():
+        return find(CLASSES.get(name, name) if isinstance(name, str) else None)
 
 
 def name_of(cls: type[Learner]) -> str:
     """What a saved state calls this class; undone by `class_named`."""
-    return name_in([entry.place for entry in TABLE.values()], cls)
+    return _lookup.name_of(cls)
 
 
 def title(name: str) -> str:
@@ -183,6 +169,12 @@ def make(learner: LearnerLike, place: Any = None, /, *, space: Any = None, **set
     searches: a space; a task, whose space, payoff range and first decision it takes unless `space` or `settings` say
     otherwise; or nothing, for learners that need no more than their settings (`Auto(low=..., high=...)`).
     """
+    return made(learner, place, settings, space)
+
+
+def made(learner: LearnerLike, place: Any, settings: Mapping[str, Any], space: Any = None) -> Learner:
+    """`make` of settings that may have any names: a user's are one mapping, never keywords beside ours."""
+    settings = dict(settings)
     made_by = find(learner) if isinstance(learner, str) else learner
     known = _settings_of(made_by)
     if known is not None and (unknown := set(settings) - known.keys()):
@@ -199,7 +191,7 @@ def make(learner: LearnerLike, place: Any = None, /, *, space: Any = None, **set
         return made_by(space, **settings)
     except RandomistError:
         raise
-    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
+    except Exception as error:  # whatever settings make a class raise, they are the reason
         raise ParameterError(f"{_word(made_by)} cannot be made of these settings: {_line(error)}") from error
 
 
@@ -237,15 +229,6 @@ def _settings_of(learner: Any) -> dict[str, Any] | None:
     if not (isinstance(learner, type) and dataclasses.is_dataclass(learner)):
         return None
     return {field.name: field for field in dataclasses.fields(learner) if field.init and field.name != "space"}
-
-
-def _learner_class(name: str) -> type[Learner]:
-    from randomist.learners.base import Learner
-
-    found = imported(name)
-    if not (isinstance(found, type) and issubclass(found, Learner)):
-        raise ParameterError(f"{name!r} is not a learner; it must be a subclass of randomist.Learner")
-    return found
 
 
 def _word(learner: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from randomist._lookup import reading
 from randomist.errors import RandomistError, StateError
 from randomist.learners.base import FORMAT, Learner
 from randomist.learners.registry import class_named
@@ -26,8 +27,9 @@ def load(state: dict[str, Any], *, device: str | None = None) -> Learner:
     the same history, and estimates to within rounding.
     """
     try:
-        learner = fresh(_placed(state, device))
-        learner.restore(_upgraded(state, learner))
+        with reading():
+            learner = fresh(_placed(state, device))
+            learner.restore(_upgraded(state, learner))
     except KeyError as error:
         raise StateError(f"state lacks the entry {error}; pass what `learner.state()` returned") from error
     except (TypeError, ValueError, AttributeError, IndexError) as error:
@@ -43,6 +45,11 @@ def _placed(state: dict[str, Any], device: str | None) -> dict[str, Any]:
 
 def fresh(description: dict[str, Any]) -> Learner:
     """A learner that knows nothing yet, of the `learner`, `space` and `settings` that a state describes."""
+    with reading():
+        return _fresh(description)
+
+
+def _fresh(description: dict[str, Any]) -> Learner:
     if description["format"] not in range(1, FORMAT + 1):
         raise StateError(
             f"state has format {description['format']!r}, this version reads 1 to {FORMAT}; it was written by a newer "

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from randomist._checks import finite_array, flag, number, whole_number
+from randomist._lookup import name_of
 from randomist._types import Array
 from randomist.errors import ParameterError, ShapeError
 
@@ -91,7 +92,7 @@ class Policy(ABC):
 
     def state(self) -> dict[str, Any]:
         """The constructor's arguments as plain data, under the policy's name."""
-        return {"kind": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}
+        return {"kind": name_of(type(self))} | {f.name: getattr(self, f.name) for f in fields(self)}
 
     def _set(self, name: str, value: Any) -> None:
         """A setting as it was checked: the record is frozen for everybody else."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from randomist._checks import finite_array
+from randomist._lookup import REMEDY, known
 from randomist._types import Array
 from randomist.errors import ParameterError, ShapeError, StateError
 from randomist.policies.base import Policy
@@ -102,12 +103,14 @@ def parameter_vector(policy: AnyPolicy, parameters: ArrayLike) -> Array:
 
 def policy_from_state(state: Any) -> AnyPolicy:
     """Undo `state()` of any policy."""
-    if not isinstance(state, dict) or str(state.get("kind")) not in KINDS:
-        raise StateError(f"a policy's kind is one of {', '.join(KINDS)}; got {state!r:.80}")
+    kind = state.get("kind") if isinstance(state, dict) else None
+    cls = KINDS.get(str(kind)) or known(kind, Policy)
+    if cls is None:
+        raise StateError(f"a policy's kind is one of {', '.join(KINDS)}; got {state!r:.80}; if it is yours, {REMEDY}")
     settings = {name: value for name, value in state.items() if name != "kind"}
     if "base" in settings:
         settings["base"] = policy_from_state(settings["base"])
     try:
-        return KINDS[str(state["kind"])](**settings)
+        return cls(**settings)
     except TypeError as error:
-        raise StateError(f"{state['kind']} does not take these settings: {error}") from None
+        raise StateError(f"{kind} does not take these settings: {error}") from None

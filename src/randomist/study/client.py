@@ -73,7 +73,7 @@ class Client:
         return [str(name) for name in self.call("GET", "studies")["studies"]]
 
     def create(
-        self, name: str, learner: str, space: dict[str, Any], *, lease: float = 3600.0, **settings: Any
+        self, name: str, learner: str, space: dict[str, Any], /, *, lease: float = 3600.0, **settings: Any
     ) -> RemoteStudy:
         """A new study, of a learner of the command line's names. Where its answer was lost, `study` finds it."""
         body = {"name": check_name(name), "learner": learner, "space": space, "settings": settings, "lease": lease}

@@ -6,8 +6,8 @@
 A space is `Finite` (a `family` with members, or `families`, a list; `names` of the decisions), `Box` (`family`, `low`,
 `high`), `Grid` (a `Finite` of `points` per dimension between `low` and `high`), `Parameters` (`parameters`, a list such
 as [{"name": "kp", "kind": "Real", "low": 0.1, "high": 100, "log": true}]), or `Likelihoods` (`names` of policies whose
-likelihoods are told; `loggers`). A learner or a kind of family that is not ours is named by where it is defined,
-"module:Class".
+likelihoods are told; `loggers`). A learner or a kind of family that is not ours is named "module:Class", and the module
+must have been imported: data imports nothing.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from randomist._lookup import is_foreign
+from randomist._lookup import reading
 from randomist.errors import ParameterError, RandomistError, ShapeError
 from randomist.families import family_from_state
 from randomist.families.base import Family
 from randomist.families.registry import kind_of
-from randomist.learners.registry import TABLE, LearnerLike, make
+from randomist.learners.registry import LearnerLike, made
 from randomist.parameters import Meaning
 from randomist.spaces import Box, Finite, Parameters, Space
 
@@ -43,33 +44,37 @@ KINDS = {
 }
 
 
-def learner_from(name: Any, space: Any, settings: Any = None, *, foreign: bool = False) -> Learner:
-    """A learner that works: it was asked and told, on trial.
-
-    `foreign=True` lets "module:Class" name a learner or a family that is not ours. That imports a module, so it is not
-    for descriptions that come from elsewhere.
-    """
-    if not foreign:
-        _refuse_foreign([name, space])
-    return on_trial(name, space_from(space), **dict(settings or {}))
+def learner_from(name: Any, space: Any, settings: Any = None) -> Learner:
+    """A learner that works, of data: a class that is not ours must be known (see `_lookup`)."""
+    with reading(), refusing("a learner", name):
+        return on_trial(name, space_from(space), dict(settings or {}))
 
 
-def on_trial(learner: LearnerLike, place: Space | Task, **settings: Any) -> Learner:
+@contextmanager
+def refusing(what: str, of: Any) -> Iterator[None]:
+    """Whatever a description makes our constructors raise, it is the reason why it is refused."""
+    try:
+        yield
+    except RandomistError:
+        raise
+    except KeyError as error:
+        raise ParameterError(f"{what} cannot be made of {str(of)[:200]}: {error} is missing") from error
+    except Exception as error:
+        raise ParameterError(f"{what} cannot be made of {str(of)[:200]}: {_line(error)}") from error
+
+
+def on_trial(learner: LearnerLike, place: Space | Task, settings: dict[str, Any]) -> Learner:
     """What `rd.make` makes, if it can be asked, told and asked for a recommendation; else the reason why not."""
     if settings.get("seed", 0) is None:  # a study is made again of its settings, so it needs to know its seed
         settings["seed"] = secrets.randbits(128)
-    probe = make(learner, place, **settings)
-    try:
+    probe = made(learner, place, settings)
+    with refusing(f"{type(probe).__name__}, which was tried,", settings):
         payoff = 0.0 if probe.payoff_range == "running" else float(np.mean(probe.payoff_range))
         for _ in range(2):
             _tell(probe, payoff if math.isfinite(payoff) else 0.0)
         if probe.told:
             probe.recommend()
-    except RandomistError:
-        raise
-    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
-        raise ParameterError(f"{type(probe).__name__} does not work with these settings: {_line(error)}") from error
-    return make(learner, place, **settings)
+    return made(learner, place, settings)
 
 
 def _tell(probe: Any, payoff: float) -> None:
@@ -81,23 +86,17 @@ def _tell(probe: Any, payoff: float) -> None:
         probe.tell(trial, payoff, log_likelihoods=np.zeros(family.members))
 
 
-def member_from(description: Any, space: Space, *, foreign: bool = False) -> Family | None:
+def member_from(description: Any, space: Space) -> Family | None:
     """A new member of a finite set, of its family's JSON form, whose kind may be left out where the set has one kind.
 
-    It is None, and must be, where policies are known by their likelihoods. `foreign` is as for `learner_from`.
+    It is None, and must be, where policies are known by their likelihoods.
     """
     if description is None and not space.family.drawn:
         return None
     if not isinstance(description, Mapping):
         raise ParameterError(f'a member is an object such as {{"mean": 0.3, "std": 1}}, got {str(description)[:80]!r}')
-    if not foreign:
-        _refuse_foreign(description)
-    try:
+    with refusing("a member", description):
         return family_from_state({"kind": kind_of(type(space.family)), **description})
-    except RandomistError:
-        raise
-    except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
-        raise ParameterError(f"a member cannot be made of {str(description)[:200]}: {_line(error)}") from error
 
 
 def episode_from(description: Mapping[str, Any]) -> Episode:
@@ -115,30 +114,9 @@ def episode_from(description: Mapping[str, Any]) -> Episode:
         raise ShapeError(f"the rows of an episode must have one length: {_line(error)}") from None
 
 
-def _refuse_foreign(description: Any) -> None:
-    places = list(_foreign(description))
-    if places:
-        raise ParameterError(
-            f"{places[0][:80]!r} is not one of ours and cannot be named here; learners are {', '.join(TABLE)}; work on "
-            "the study with Python or `randomist study`"
-        )
-
-
-def _foreign(description: Any) -> Iterator[str]:
-    """The texts in a description that would import a module."""
-    if is_foreign(description):
-        yield description
-    elif isinstance(description, Mapping):
-        for entry in description.values():
-            yield from _foreign(entry)
-    elif isinstance(description, list | tuple):
-        for entry in description:
-            yield from _foreign(entry)
-
-
 def space_from(description: Any) -> Space:
     """A space of its JSON form."""
-    if not isinstance(description, Mapping) or description.get("kind") not in KINDS:
+    if not isinstance(description, Mapping) or str(description.get("kind")) not in KINDS:
         raise ParameterError(
             f"a space is an object with a kind, one of {', '.join(KINDS)}; got {str(description)[:80]!r}"
         )
@@ -146,7 +124,7 @@ def space_from(description: Any) -> Space:
     kind, known = description["kind"], KINDS[description["kind"]]
     if not set(entries) <= known:
         raise ParameterError(f"a {kind} has {', '.join(sorted(known))}; got {', '.join(map(str, entries))[:200]}")
-    try:
+    with refusing(f"a {kind}, which has {', '.join(sorted(known))},", entries):
         if kind == "Finite":
             names = entries.get("names")
             if "families" in entries:
@@ -163,12 +141,6 @@ def space_from(description: Any) -> Space:
         if np.prod(np.broadcast_to(entries["points"], family.shape or (1,)), dtype=float) > MOST_POINTS:
             raise ParameterError(f"a grid has {MOST_POINTS} points at most, got points={entries['points']!r}")
         return Finite.grid(family, entries["low"], entries["high"], entries["points"])
-    except RandomistError:
-        raise
-    except KeyError as error:
-        raise ParameterError(f"a {kind} needs {', '.join(sorted(known))}; {error} is missing") from error
-    except (TypeError, ValueError, ArithmeticError, AttributeError, IndexError) as error:
-        raise ParameterError(f"a {kind} cannot be made of {str(entries)[:200]}: {_line(error)}") from error
 
 
 def _texts(names: Any, what: str) -> list[str]:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from randomist._lookup import lazy
-from randomist.tasks.base import ControlTask, Task, register, register_prefix, task, task_ids
+from randomist.tasks.base import ControlTask, Task, register_prefix, task, task_ids
 
 if TYPE_CHECKING:
     from randomist.tasks.bandits import Bernoulli as Bernoulli
@@ -35,5 +35,5 @@ _NAMES = {
 }
 _HOMES = {name: f"randomist.tasks.{home}" for home, names in _NAMES.items() for name in names.split()}
 
-__all__ = ["ControlTask", "Task", "register", "register_prefix", "task", "task_ids", *_HOMES]
+__all__ = ["ControlTask", "Task", "register_prefix", "task", "task_ids", *_HOMES]
 __getattr__, __dir__ = lazy(__name__, _HOMES)

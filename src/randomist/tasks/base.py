@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from randomist._lookup import imported, is_foreign, ours
+from randomist._lookup import check_module, imported, is_foreign, known, ours, registered
 from randomist._types import Array
 from randomist.errors import TaskError
 
@@ -74,7 +75,7 @@ class ControlTask(Task):
 Maker: TypeAlias = "Callable[..., Task] | str"  # a string says where it is defined: "module:name"
 
 # A task of ours is its file and one line here; it is imported when it is first asked for.
-_TASKS: dict[str, Maker] = {
+TASKS: dict[str, Maker] = {
     "bernoulli": "randomist.tasks.bandits:Bernoulli",
     "cartpole": "randomist.tasks.cartpole:Cartpole",
     "fact-1": "randomist.tasks.lower_bounds:FollowTheLeaderTrap",
@@ -90,12 +91,6 @@ _PREFIXES: dict[str, Maker] = {
     "gym": "randomist.tasks.gym:GymnasiumTask",
     "gym-vector": "randomist.tasks.vector:VectorTask",
 }
-
-
-def register(task: type[Task]) -> type[Task]:
-    """Make a task known by its id: `rd.task(id, **settings)`."""
-    _TASKS[task.id] = task
-    return task
 
 
 def register_prefix(prefix: str, make: Callable[..., Task]) -> None:
@@ -120,17 +115,9 @@ def task(
         return _maker(_PREFIXES[kind])(id, **settings)
     if not isinstance(id, str):
         raise TaskError(f"a task is an id, a Task, or an environment of Gymnasium, got {id!r:.80}")
-    prefix, colon, name = id.partition(":")
+    make = named(id)
     try:
-        if colon and prefix in _PREFIXES:
-            found = _maker(_PREFIXES[prefix])(name, **settings)
-        elif id in _TASKS:
-            found = _maker(_TASKS[id])(**settings)
-        elif is_foreign(id):
-            found = imported(id)(**settings)
-        else:
-            known = [*sorted(_TASKS), *(f"{prefix}:<id>" for prefix in _PREFIXES)]
-            raise TaskError(f"unknown task {id!r}; known tasks: {', '.join(known)}; one of your own is module:Class")
+        found = make(**settings)
     except TypeError as error:
         raise TaskError(f"task {id!r} does not take these settings {settings}: {error}") from error
     if not isinstance(found, Task):
@@ -138,13 +125,30 @@ def task(
     return found
 
 
+def named(id: str) -> Callable[..., Task]:
+    """What makes the task with this id of its settings. An id in data imports nothing."""
+    prefix, colon, name = id.partition(":")
+    if colon and prefix in _PREFIXES:
+        check_module(name)  # Gymnasium would import it
+        return partial(_maker(_PREFIXES[prefix]), name)
+    if id in TASKS:
+        return _maker(TASKS[id])
+    found: Callable[..., Task] | None = known(id, Task)
+    if found is None and is_foreign(id):
+        found = imported(id)
+    if found is not None:
+        return found
+    ids = [*task_ids(), *(f"{prefix}:<id>" for prefix in _PREFIXES)]
+    raise TaskError(f"unknown task {id!r}; known tasks: {', '.join(ids)}; one of your own is module:Class")
+
+
 def _environment_kind(thing: Any) -> str | None:
     """Whether this is of Gymnasium, one environment or a vector; where that was not imported, nothing is."""
     gym = sys.modules.get("gymnasium")
     if gym is None:
         return None
-    for kind, known in (("gym", gym.Env), ("gym-vector", gym.vector.VectorEnv)):
-        if isinstance(thing, known) or (isinstance(thing, type) and issubclass(thing, known)):
+    for kind, bases in (("gym", gym.Env), ("gym-vector", gym.vector.VectorEnv)):
+        if isinstance(thing, bases) or (isinstance(thing, type) and issubclass(thing, bases)):
             return kind
     return None
 
@@ -154,11 +158,6 @@ def _maker(maker: Maker) -> Callable[..., Task]:
     return found
 
 
-def registered() -> dict[str, Callable[..., Task]]:
-    """What makes each task, by id, sorted."""
-    return {id: _maker(maker) for id, maker in sorted(_TASKS.items())}
-
-
 def task_ids() -> list[str]:
-    """The registered ids, sorted."""
-    return sorted(_TASKS)
+    """The ids of our tasks, and those that were registered, sorted."""
+    return sorted([*TASKS, *registered(Task)])

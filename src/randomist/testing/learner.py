@@ -63,8 +63,8 @@ def _play(learner: Learner, rounds: int, world: World) -> list[Trial]:
     return trials
 
 
-def _trace(make: MakeLearner, space_state: dict[str, Any], seed: int, rounds: int) -> list[Trial]:
-    space = space_from_state(space_state)
+def _trace(make: MakeLearner, given: Space, seed: int, rounds: int) -> list[Trial]:
+    space = space_from_state(given.state())  # of classes that this process knows, since `given` was sent to it
     return _play(make(space, seed=seed), rounds, world(space))
 
 
@@ -82,7 +82,7 @@ def _check_same_seed_same_run(make: MakeLearner, space: Space, rounds: int, othe
     assert differ or _still(first + other), "another seed must give another run"
     if other_process:
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            elsewhere = pool.apply_async(_trace, (make, space.state(), 3, rounds)).get(timeout=_PATIENCE)
+            elsewhere = pool.apply_async(_trace, (make, space, 3, rounds)).get(timeout=_PATIENCE)
         _assert_same_trials(first, elsewhere, "the same seed must give the same run in another process")
 
 

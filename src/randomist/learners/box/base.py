@@ -14,7 +14,7 @@ from randomist.errors import NoDataError, ParameterError, ShapeError
 from randomist.families import LocationScale
 from randomist.histories.estimates import Estimates
 from randomist.importance.bounds import confidence_term
-from randomist.importance.estimators import find_estimator
+from randomist.importance.estimators import Estimator, find_estimator
 from randomist.learners.base import Learner
 from randomist.learners.settings import check_range_known
 from randomist.spaces import Box
@@ -65,11 +65,11 @@ class FixedStdLearner(BoxLearner):
     Parameters
     ----------
     estimator
-        What becomes of the weighted samples: "paper", "optimistic", "self-normalised", "log-smoothing", or
-        "module:Class" (see `SharedHistoryLearner`).
+        What becomes of the weighted samples: "paper", "optimistic", "self-normalised", "log-smoothing", or one
+        of your own (see `SharedHistoryLearner`).
     """
 
-    estimator: str = "paper"
+    estimator: str | type[Estimator] | Estimator = "paper"
 
     def __post_init__(self) -> None:
         self._estimator = find_estimator(self.estimator)

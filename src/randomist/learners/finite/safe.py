@@ -17,7 +17,8 @@ from randomist.histories.estimates import Estimates
 from randomist.learners.base import Learner, Proposal
 from randomist.learners.finite.base import FiniteLearner
 from randomist.learners.finite.changing import decision_number
-from randomist.learners.registry import TABLE, find, name_of
+from randomist.learners.registry import CLASSES, name_of
+from randomist.learners.registry import made as made_of
 from randomist.learners.trial import Trial
 
 if TYPE_CHECKING:
@@ -97,7 +98,11 @@ class Safe(FiniteLearner):
         given = [one for one in (self.space, self.learner) if isinstance(one, Learner)]
         if not given:
             common = {name: getattr(self, name) for name in COMMON}
-            made = find(self.learner)(self.space, **common, **(self.settings or {}))
+            if twice := common.keys() & dict(self.settings or {}).keys():
+                raise ParameterError(
+                    f"{', '.join(sorted(twice))} is a setting of Safe itself: give it beside settings="
+                )
+            made: Any = made_of(self.learner, self.space, common | dict(self.settings or {}))
         elif len(given) > 1 or self.settings is not None or any(_differs(self, given[0], name) for name in COMMON):
             raise ParameterError(
                 "settings of the learner inside are given to it, not to Safe: Safe(Realist(space, ...))"
@@ -239,5 +244,4 @@ def _differs(safe: Safe, learner: Learner, name: str) -> bool:
 
 def _table_name(cls: type[Learner]) -> str:
     """What `make` calls a class: its name in the table, or module:Class."""
-    where = name_of(cls)
-    return next((name for name, entry in TABLE.items() if entry.class_name == where), where)
+    return CLASSES.get(name_of(cls), name_of(cls))

@@ -17,9 +17,9 @@ from randomist.histories.estimates import Estimates
 from randomist.histories.window import span
 from randomist.importance import bounds
 from randomist.importance.carry import carried
-from randomist.importance.divergences import find_divergence
+from randomist.importance.divergences import Divergence, find_divergence
 from randomist.importance.drift import DriftTest
-from randomist.importance.estimators import find_estimator
+from randomist.importance.estimators import Estimator, find_estimator
 from randomist.importance.passes.layout import HUGE
 from randomist.learners.finite.base import FiniteLearner
 from randomist.learners.finite.logged import logged_prior, logged_rows
@@ -46,7 +46,7 @@ class SharedHistoryLearner(FiniteLearner):
     estimator
         What becomes of the weighted samples: "paper" (TMIS, which truncation makes pessimistic), "optimistic" (1 minus
         the truncated estimate of the loss), "self-normalised" (the weighted mean) or "log-smoothing" (large weights
-        count by their logarithm). "module:Class" names one of your own.
+        count by their logarithm); or an `Estimator` of your own: the class, an object, or "module:Class".
     divergence
         How d2(p_x || Φ_t) is computed: by the paper's "harmonic" bound, as an integral against the "mixture", or as the
         "empirical" second moment of the weights. Where a space does not know its divergences (`Finite.likelihoods`,
@@ -78,8 +78,8 @@ class SharedHistoryLearner(FiniteLearner):
         is the same code on JAX's CPU. It is not part of what is saved: `rd.load(state, device="gpu")` names it again.
     """
 
-    estimator: str = "paper"
-    divergence: str = "harmonic"
+    estimator: str | type[Estimator] | Estimator = "paper"
+    divergence: str | type[Divergence] = "harmonic"
     bias_correction: float | Literal["paper", "computed"] | None = None
     keep_record: bool = True
     refresh: float | Literal["auto"] | None = "auto"

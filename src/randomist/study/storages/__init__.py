@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from randomist._lookup import imported, is_foreign
-from randomist.errors import ParameterError, StorageError
+from randomist._lookup import is_foreign, known, named, ours
+from randomist.errors import StorageError
 from randomist.study.storages.base import PATIENCE, Storage
 
 __all__ = ["STORAGES", "Storage", "open_storage"]
@@ -33,7 +33,10 @@ def open_storage(storage: str | Storage, patience: float = PATIENCE) -> Storage:
 
 def _storage_class(url: Any) -> type[Storage]:
     scheme, found, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
-    where = scheme if is_foreign(scheme) else STORAGES.get(scheme.partition("+")[0])
+    where = STORAGES.get(scheme.partition("+")[0])
+    if where is None and found and (is_foreign(scheme) or known(scheme, Storage) is not None):
+        yours: type[Storage] = named(scheme, Storage, "storage", STORAGES)
+        return yours
     if not found or where is None:
         kind = f" for {scheme}" if found and re.fullmatch(r"[\w.+-]+", scheme) else ""  # no password gets in
         raise StorageError(
@@ -41,13 +44,7 @@ def _storage_class(url: Any) -> type[Storage]:
             "or memory://name"
         )
     try:
-        cls = imported(where)
-    except ParameterError as error:
-        if where == scheme:
-            raise
-        raise ImportError(
-            f"{scheme}:// needs the `study` extra ({error.__cause__}); pip install 'randomist[study]'"
-        ) from error
-    if not (isinstance(cls, type) and issubclass(cls, Storage)):
-        raise StorageError(f"{where} is not a Storage; derive it from randomist.study.storages.base.Storage")
+        cls: type[Storage] = ours(where)
+    except ImportError as error:
+        raise ImportError(f"{scheme}:// needs the `study` extra ({error}); pip install 'randomist[study]'") from error
     return cls
