@@ -13,10 +13,11 @@ from randomist._types import Array
 from randomist.errors import ParameterError
 
 
-def whole_number(value: Any, name: str, least: int = 1, why: str = "") -> int:
-    """An integer of Python or NumPy, not a boolean, at least `least`; `why` says what the bound is for."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(f"{name} must be a whole number >= {least}{why}, got {value!r:.80}")
+def whole_number(value: Any, name: str, least: int = 1, why: str = "", most: float = math.inf) -> int:
+    """An integer of Python or NumPy, not a boolean, within bounds; `why` says what the lower one is for."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        above = "" if most == math.inf else f" and <= {most:g}"
+        raise ParameterError(f"{name} must be a whole number >= {least}{above}{why}, got {value!r:.80}")
     return int(value)
 
 

@@ -209,6 +209,28 @@ def test_requests(service):
             assert service.request("POST", f"{STUDIES}/bus/{path}", data)[0] < 500
 
 
+ODD = [None, True, -1, 1e308, 10**30, 10**9, "x", [[1, 2], [3]], {"kind": {}}, "gpu"]
+
+
+def test_no_creation_is_an_error_of_the_service(service):
+    """Safe around any learner; settings called like arguments of ours; whatever values settings have."""
+    safe = [
+        ("safe", {"learner": inner, "settings": odd}) for inner in [*rd.LEARNERS, *ODD] for odd in ({}, {"seed": 1})
+    ]
+    words = ("learner", "place", "space", "settings", "self", "name", "kind", "seed", "first", "payoff_range", "prior")
+    named = [("randomist", {word: odd}) for word in words for odd in ODD]
+    nested: dict[str, Any] = {}
+    for _ in range(900):
+        nested = {"learner": "safe", "settings": nested}
+    for learner, settings in [*safe, *named, ("safe", nested)]:
+        body = {"name": "new", "learner": learner, "space": SPACE, "settings": settings}
+        status, said, _ = service.request("POST", STUDIES, body)
+        assert status in (201, 422), (learner, settings, said)
+        if status == 201:
+            assert service.request("POST", f"{STUDIES}/new/ask", {}, WORK)[0] == 200
+            assert service.request("DELETE", f"{STUDIES}/new")[0] == 200
+
+
 def test_a_service_that_knows_a_class_takes_its_name(service):
     body = {"name": "mine", "learner": "randomist", "space": SPACE, "settings": {"estimator": f"{__name__}:Halfway"}}
     assert service.request("POST", STUDIES, body)[0] == 201

@@ -279,7 +279,7 @@ def action_of(outputs: Array, policy: Policy, space: gym.Space[Any]) -> Any:
 
 
 def fitting_policy(policy: Any, seen: gym.Space[Any], acted: gym.Space[Any], observation_scale: Any, id: str) -> Policy:
-    """The policy, checked against the spaces of the environment."""
+    """The policy, of its class or name where that was given, checked against the spaces of the environment."""
     if not isinstance(seen, gym.spaces.Box):
         raise TaskError(f"a policy needs Box observations, {id!r} has {seen}; register it in a FlattenObservation")
     if isinstance(acted, gym.spaces.Discrete):
@@ -289,7 +289,10 @@ def fitting_policy(policy: Any, seen: gym.Space[Any], acted: gym.Space[Any], obs
     else:
         raise TaskError(f"a policy takes actions of a Discrete or a real Box space, {id!r} has {acted}")
     observations = math.prod(seen.shape)
-    made = _named_policy(policy, observations, actions, discrete) if isinstance(policy, str) else policy
+    if isinstance(policy, type) and issubclass(policy, Policy):
+        made: Any = policy(observations, actions, discrete=discrete)
+    else:
+        made = _named_policy(policy, observations, actions, discrete) if isinstance(policy, str) else policy
     if not isinstance(made, Policy):
         raise ParameterError(f"policy must be a deterministic Policy such as Linear, or its name, got {policy!r}")
     if made.discrete != discrete:

@@ -68,8 +68,8 @@ class Prospector(FixedStdLearner):
     def __post_init__(self) -> None:
         if self.estimator != "optimistic":
             raise ParameterError(f'Prospector is greedy on the "optimistic" estimator, got {self.estimator!r}')
-        whole_number(self.candidates, "candidates", 4)
-        whole_number(self.steps, "steps", 0)
+        whole_number(self.candidates, "candidates", 4, most=10_000)
+        whole_number(self.steps, "steps", 0, most=1000)
         super().__post_init__()
         if not isinstance(self.history, GaussianHistory | TruncatedHistory):
             raise ParameterError(
