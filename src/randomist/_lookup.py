@@ -152,8 +152,9 @@ def register(cls: type[T], name: str | None = None) -> type[T]:
     before; the names of ours are refused.
     """
     taken = _table(cls)
-    given = name or getattr(cls, "id", None) or getattr(cls, "name", None) or cls.__name__
-    if not (isinstance(given, str) and re.fullmatch(r"[\w.-]{1,64}", given)):
+    own = (name, getattr(cls, "id", None), getattr(cls, "name", None), cls.__name__)
+    given = next(one for one in own if isinstance(one, str))
+    if not re.fullmatch(r"[\w.-]{1,64}", given):
         raise ParameterError(f"a name has letters, digits, dots and dashes, 64 at most, got {given!r:.80}")
     if given in taken:
         raise ParameterError(f"{given!r} is the name of one of ours; register {cls.__name__} with another name")

@@ -30,7 +30,9 @@ from randomist.importance.divergences.harmonic import Harmonic
 from randomist.importance.estimators import ESTIMATORS, Estimator
 from randomist.learners import registry
 from randomist.policies import policy_from_state
+from randomist.study import open_storage
 from randomist.study.describe import learner_from, member_from
+from randomist.study.verifying import verify
 from tests import problems
 from tests.command import COMMAND
 from tests.study.helpers import play
@@ -162,6 +164,7 @@ def test_rows(kind, tmp_path):
                 connection.execute(f"update {table} set {column} = ? where rowid = ?", (other, row))
             with suppress(RandomistError):
                 rd.load_study("car", storage=f"sqlite:///{edited}").ask()
+            verify(open_storage(f"sqlite:///{edited}"), "car")
             tried += 1
     assert tried > 200
 
