@@ -94,7 +94,7 @@ def check_known(settings: Any) -> None:
         raise StateError(f"{settings[:80]!r} names no class that is known; {REMEDY}")
 
 
-def named(name: Any, base: Any, what: str, ours: Iterable[str]) -> Any:
+def named(name: Any, base: Any, what: str, table: Iterable[str]) -> Any:
     """The class of a user that is called so: a known one or, of what a person types, one of a module."""
     found = known(name, base)
     if found is None and is_foreign(name) and not _reading.get():
@@ -102,7 +102,7 @@ def named(name: Any, base: Any, what: str, ours: Iterable[str]) -> Any:
         if not (isinstance(found, type) and issubclass(found, base)):
             raise ParameterError(f"{name!r} is not a {what}; it must be a subclass of randomist.{base.__name__}")
     if found is None:
-        unknown = f"unknown {what} {str(name)[:60]!r}; known {what.partition(' ')[0]}s: {', '.join(ours)}; "
+        unknown = f"unknown {what} {str(name)[:60]!r}; known {what.partition(' ')[0]}s: {', '.join(table)}; "
         if _reading.get():
             raise StateError(f"{unknown}if it is yours, {REMEDY}")
         raise ParameterError(f"{unknown}one of your own is named module:Class")
@@ -116,7 +116,7 @@ def known(name: Any, base: Any) -> Any:
     """
     if not isinstance(name, str):
         return None
-    wanted = name.removeprefix("__main__:")
+    wanted = name.removeprefix("__main__:").removeprefix("__mp_main__:")
     for cls in _descendants(base):
         names = (_place(cls), cls.__name__, _registered.get(cls))
         if wanted in names and not (_is_ours(cls) or inspect.isabstract(cls)):
@@ -132,7 +132,7 @@ def name_of(cls: type) -> str:
     if _is_ours(cls):
         names = table if isinstance(table, Mapping) else {}
         return next((name for name, one in names.items() if one is cls), cls.__name__)
-    if cls.__module__ != "__main__" and "<locals>" not in cls.__qualname__:
+    if cls.__module__ not in ("__main__", "__mp_main__") and "<locals>" not in cls.__qualname__:
         return _place(cls)
     if cls.__name__ in table:
         raise ParameterError(
