@@ -61,3 +61,7 @@ class OddError(Exception):
 
 def odd(x):
     raise OddError("this", "that")
+
+
+def off(x: float) -> float:
+    raise ZeroDivisionError("the plant is off")

@@ -11,7 +11,7 @@ import pytest
 import randomist as rd
 from randomist import errors
 from randomist.tasks.function import payoff_of
-from tests.simulated import bowl
+from tests.simulated import bowl, off
 
 SPACE = rd.Parameters(kp=rd.Real(0.1, 100, log=True), taps=rd.Integer(1, 12), mode=rd.Choice("a", "b"))
 
@@ -162,9 +162,43 @@ def test_arguments_are_checked_as_python_would():
 
 
 def test_a_run_without_a_single_payoff_says_so():
-    with pytest.raises(errors.NoDataError, match=r"all 5 trials of .* failed; the first, trial 0: NameError") as caught:
-        rd.optimize(lambda x: nobody, low=0, high=1, rounds=5)  # noqa: F821
+    with pytest.raises(errors.NoDataError, match=r"all 4 trials of .* failed; the first, trial 0: NameError") as caught:
+        rd.optimize(lambda x: nobody, low=0, high=1, rounds=4)  # noqa: F821
+    assert len(caught.value.run.failures) == 4
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_ends_with_the_error_of_its_first_five_calls(jobs, tmp_path):
+    with pytest.raises(ZeroDivisionError, match="the plant is off") as caught:
+        rd.optimize(off, low=0, high=1, rounds=40, jobs=jobs, save=tmp_path / "run")
     assert len(caught.value.run.failures) == 5
+    assert "fail_fast=False" in "".join(caught.value.__notes__)
+    with pytest.raises(errors.NoDataError, match="all 7 trials"):
+        rd.optimize(off, low=0, high=1, rounds=7, fail_fast=False)
+
+
+def test_calls_that_fail_in_different_ways_or_not_all_do_not_end_a_run(tmp_path):
+    calls = []
+
+    def unsure(x):
+        calls.append(x)
+        if len(calls) in (1, 2, 3, 4, 6, 7, 8, 9, 10, 11):
+            raise ValueError("alike")
+        return x
+
+    assert len(rd.optimize(unsure, low=0, high=1, rounds=15).payoffs) == 5
+    with pytest.raises(errors.PayoffError, match="nan"):
+        rd.optimize(lambda x: math.nan, low=0, high=1, rounds=15)
+
+
+def test_a_summary_says_what_was_looked_at_and_what_lies_on_a_bound():
+    box = {"kp": (0, 10), "taps": rd.Integer(1, 4), "mode": rd.Choice("a", "b", "c")}
+    run = rd.optimize(lambda kp, taps, mode: kp - taps + (mode == "a"), parameters=box, rounds=60)
+    played = sum(values["mode"] == "a" for values in run.parameters)
+    assert f"mode=a in {played} of 60 rounds" in run.summary()
+    assert "taps=1 (lowest allowed)" in run.summary()
+    inside = rd.optimize(lambda kp: -((kp - 4) ** 2), parameters={"kp": (0, 10)}, rounds=60)
+    assert "bound" not in inside.summary()
 
 
 def test_what_is_not_caught_carries_the_run():

@@ -195,6 +195,24 @@ class Meaning:
                 raise ParameterError(f"{name}: {error}") from None
         return np.clip(np.concatenate(parts), 0.0, 1.0)
 
+    def looked_at(self, played: Sequence[Mapping[str, Any]], best: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """Lines of a summary: which options were played most, and where the best lies on a bound."""
+        found = []
+        for name, parameter in self.parameters.items():
+            values = [values[name] for values in played]
+            if isinstance(parameter, Choice):
+                most = max(parameter.options, key=values.count)
+                found.append(f"{name}={most} in {values.count(most)} of {len(values)} rounds")
+        lines = [("looked at", ", ".join(found))] if found else []
+        bounds = [
+            f"{name}={best[name]:.4g} ({'highest' if end else 'lowest'} allowed)"
+            for name, parameter in self.parameters.items()
+            if not isinstance(parameter, Choice)
+            for end, bound in enumerate((parameter.low, parameter.high))
+            if best[name] == bound
+        ]
+        return lines + ([("on a bound", ", ".join(bounds))] if bounds else [])
+
     def __repr__(self) -> str:
         return f"Meaning({', '.join(f'{name}={text}' for name, text in self.describe().items())})"
 

@@ -21,11 +21,12 @@ TASK_STREAM = 2  # of the seed; 0 and 1 are the learner's
 
 
 class Answer(NamedTuple):
-    """A payoff, or the reason why there is none; an `error` that was not to be caught ends the run."""
+    """A payoff, or the reason why there is none; an `error` that is not `caught` ends the run."""
 
     payoff: float | None
     reason: str = ""
     error: Exception | None = None
+    caught: bool = True
 
 
 class Calls(Protocol):
@@ -71,15 +72,13 @@ def answer(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str,
     try:
         returned = function(*args, **named)
     except NoPayoffError as error:
-        return Answer(None, str(error))
-    except catch as error:
-        return Answer(None, reason_of(error))
+        return Answer(None, str(error), error)
     except Exception as error:
-        return Answer(None, reason_of(error), error)
+        return Answer(None, reason_of(error), error, isinstance(error, catch))
     try:
         return Answer(payoff_of(returned))
     except PayoffError as error:
-        return Answer(None, str(error))
+        return Answer(None, str(error), error)
 
 
 def reason_of(error: BaseException) -> str:

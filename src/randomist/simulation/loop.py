@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import numpy as np
 
 from randomist import __version__, _json
-from randomist._checks import choice, number, payoff_range, whole_number
+from randomist._checks import choice, flag, number, payoff_range, whole_number
 from randomist._types import Indices
 from randomist.errors import NoDataError, ParameterError, TaskError
 from randomist.learners.payoffs import number as payoff_number
@@ -52,6 +52,7 @@ def optimize(
     jobs: int = 1,
     timeout: float | None = None,
     catch: tuple[type[Exception], ...] | None = None,
+    fail_fast: bool = True,
     callbacks: Sequence[Callable[[Outcome], Any]] = (),
     progress: Callable[[int], None] | None = None,
     patience: int | None = None,
@@ -92,6 +93,8 @@ def optimize(
     catch
         Exceptions that fail a trial instead of ending the run: by default all that a function raises, and none that a
         task raises. What ends a run has the rounds so far as `error.run`.
+    fail_fast
+        End the run with that error when the first five calls fail with the same one; False goes on.
     callbacks
         Each is called with an `Outcome` after every round; one that returns True ends the run. Where it has them,
         `on_begin(learner, run)` is called before the first round, and `on_end(run, error)` when the run is over: with
@@ -154,6 +157,7 @@ def optimize(
                 progress=progress,
                 callbacks=callbacks,
                 endings=endings,
+                fail_fast=flag(fail_fast, "fail_fast"),
             )
             so_far = partial(_so_far, running, problem, seed, direction, where, sure)
             left = "" if save is None else f"; the same call goes on with {save}"

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from randomist.simulation.run import Run
 
 
+FAILING = 5  # first calls that fail alike end a run; fewer might be chance, more are wasted
+
+
 class Outcome(NamedTuple):
     """What a callback is given after every round."""
 
@@ -57,6 +60,7 @@ class Rounds:
         progress: Callable[[int], None] | None,
         callbacks: Sequence[Callable[[Outcome], Any]],
         endings: Sequence[Callable[[int], str | None]],
+        fail_fast: bool,
     ) -> None:
         for callback in callbacks:
             if not callable(callback):
@@ -72,6 +76,8 @@ class Rounds:
         self._confirms: list[Trial] = []  # of a confirmation on disk: what is asked next there
         self._confirmed = -1  # how many rounds were asked before the last confirmation
         self._over = self._resumed = False
+        self._doubtful = fail_fast  # until a call has a payoff, or two fail in different ways
+        self._alike: list[str] = []  # why the first calls failed
 
     def play(self, rounds: int) -> None:
         """Go on until `rounds` trials were asked and answered, or something says that it is enough."""
@@ -123,7 +129,7 @@ class Rounds:
             self._journal.ask(trial, self._named(trial))
 
     def _close(self, trial: Trial, answer: Answer) -> None:
-        if answer.error is not None:
+        if answer.error is not None and not answer.caught:
             raise answer.error
         payoff, reason = self._tell(trial, answer.payoff, answer.reason)
         if self._journal is not None:
@@ -135,6 +141,17 @@ class Rounds:
             if callback(outcome) is True:
                 self._end("a callback ended the run")
         self._look()
+        if self._doubtful:
+            self._doubt(payoff, reason, answer.error)
+
+    def _doubt(self, payoff: float | None, reason: str, error: Exception | None) -> None:
+        """End the run where its first calls all fail in one way: they say what is wrong with the function."""
+        self._alike.append(reason)
+        self._doubtful = payoff is None and reason == self._alike[0]
+        if self._doubtful and len(self._alike) == FAILING:
+            raised = PayoffError(reason) if error is None else error
+            raised.add_note(f"the first {FAILING} calls failed so; fail_fast=False goes on")
+            raise raised
 
     def _tell(self, trial: Trial, payoff: float | None, reason: str) -> tuple[float | None, str]:
         """Tell a payoff or a failure; one that no learner can compute with is a failure too."""

@@ -104,6 +104,8 @@ class Run:
             )
             word = "largest" if self.direction == "maximize" else "smallest"
             lines.append((f"{word} payoff", f"{extreme(self.payoffs):.4g}"))
+        if self.space is not None and n:
+            lines += self.space.looked_at(self.parameters, self.best)
         if self.regret is not None and len(self.regret):
             lines.append(("regret", f"{self.regret[-1]:.4g}"))
         if self.surviving is not None:

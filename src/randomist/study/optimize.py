@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from randomist._checks import number, whole_number
+from randomist._checks import flag, number, whole_number
 from randomist._types import Array
 from randomist.errors import ParameterError
 from randomist.simulation.calls import checked_catch
@@ -52,6 +52,7 @@ def optimize(
     jobs: int,
     timeout: float | None,
     catch: tuple[type[Exception], ...] | None,
+    fail_fast: bool,
     callbacks: Sequence[Callable[[Outcome], Any]],
     progress: Callable[[int], None] | None,
     patience: int | None,
@@ -86,6 +87,7 @@ def optimize(
             progress=progress,
             callbacks=[told, *callbacks],
             endings=endings,
+            fail_fast=flag(fail_fast, "fail_fast"),
         )
 
         def so_far(interrupted: bool) -> Run:
