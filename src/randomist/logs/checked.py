@@ -68,7 +68,7 @@ class Check:
             return Checked(rows, rows, _by_name(names, counts), (), 1, 0.0)
         found, counts, rows, hashes, increasing = self._looked_at()
         if not increasing:  # as most ids are, and then none repeats
-            self._repeated = repeated_ids(self._columns.query)
+            self._repeated = repeated_ids(self._columns.scan)
             if len(self._repeated):
                 found, counts, rows, hashes, _ = self._looked_at()
         problems, used = found.all(), rows - found.rows
