@@ -28,13 +28,12 @@ from randomist.errors import (
     StateError,
     UnknownTrialError,
 )
-from randomist.families.base import Family
 from randomist.families.location_scale import LocationScale
 from randomist.histories.record import Record
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.learners.registry import name_of
 from randomist.learners.trial import Trial
-from randomist.spaces import Finite, Space
+from randomist.spaces import Box, Finite, Space
 
 MOST_ASKED = 2**62  # trials; ids are saved in 64 bits
 FORMAT = 2  # of the saved state; `states` reads the earlier ones
@@ -447,7 +446,7 @@ class Learner(ABC):
                 raise MediatorError(f"the mediator is what is told here, and None before, got {shown(mediator)}")
             return trial
         mediator = _numbers(mediator, family.shape, family.dtype, "a mediator", MediatorError)
-        if not _possible(family, decision, mediator):
+        if not _possible(self.space, decision, mediator):
             raise MediatorError(f"the mediator {shown(mediator)} cannot have come from decision {shown(decision)}")
         return trial._replace(decision=decision, mediator=mediator)
 
@@ -520,10 +519,14 @@ def _numbers(value: Any, shape: tuple[int, ...], dtype: type, what: str, error: 
     return frozen(entries)
 
 
-def _possible(family: Family, decision: Any, mediator: Any) -> bool:
+def _possible(space: Space, decision: Any, mediator: Any) -> bool:
     """Whether a decision may draw a mediator."""
-    if isinstance(family, LocationScale) and decision[-1] == 0:  # a point, which has no density
-        return np.array_equal(decision[:-1], np.ravel(mediator))
+    family = space.family
+    if (
+        isinstance(space, Box) and isinstance(family, LocationScale) and decision[-1] == 0
+    ):  # a point has no density: what others drew is taken
+        low, high = space.corners
+        return bool(((low <= np.ravel(mediator)) & (np.ravel(mediator) <= high)).all())
     with np.errstate(all="ignore"):
         return bool(family.log_density(np.asarray(decision)[None], np.asarray(mediator)[None])[0, 0] > -math.inf)
 
