@@ -17,6 +17,7 @@ import pytest
 
 import randomist as rd
 from randomist import errors
+from randomist.logs import trouble
 from randomist.logs.parquet import row_groups
 
 HEAD = b"payoff,log_likelihood:a,log_likelihood:b,logger\n"
@@ -347,3 +348,18 @@ def test_a_table_may_have_nothing_but_what_the_log_has():
     assert log.arrays().payoffs.tolist() == [
         y for y, name in zip(columns["payoff"], columns["logger"], strict=True) if name == "a"
     ]
+
+
+def test_copies_of_long_logs_are_counted_in_bounded_memory(monkeypatch):
+    rng = np.random.default_rng(0)
+    hashes = rng.integers(-(2**63), 2**63 - 1, 40_000)
+    for times in (1, 3):
+        all_, few = trouble.Hashes(), trouble.Hashes()
+        for part in np.array_split(np.tile(hashes, times), 13):
+            all_.add(part)
+        monkeypatch.setattr(trouble, "_HASHES", 2**11)
+        for part in np.array_split(np.tile(hashes, times), 13):
+            few.add(part)
+            assert few._kept <= 2**12
+        monkeypatch.undo()
+        assert all_.copies() == few.copies() == (times, 0.0)
