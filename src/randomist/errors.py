@@ -125,6 +125,10 @@ class LogError(RandomistError, ValueError):
     """A log that cannot be read as one: columns are missing, or hold something else than they should."""
 
 
+class NoSuchLogError(LogError, FileNotFoundError):
+    """A log that is not where its path says."""
+
+
 class BadRowsError(LogError):
     """Rows of a log that would make an estimate wrong; `problems` says what is wrong, how often, and where."""
 

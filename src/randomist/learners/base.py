@@ -16,16 +16,19 @@ from typing import Any, ClassVar, Literal, NamedTuple, overload
 import numpy as np
 
 from randomist import _html
-from randomist._checks import flag, whole_number
+from randomist._checks import flag, shown, whole_number
 from randomist._json import frozen
 from randomist._types import Array
 from randomist.errors import (
     ClosedTrialError,
+    MediatorError,
     ParameterError,
+    RandomistError,
     ShapeError,
     StateError,
     UnknownTrialError,
 )
+from randomist.families.location_scale import LocationScale
 from randomist.histories.record import Record
 from randomist.importance.divergences import Divergence
 from randomist.importance.estimators import Estimator
@@ -33,8 +36,9 @@ from randomist.importance.parts import described
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.learners.registry import name_of
 from randomist.learners.trial import Trial
-from randomist.spaces import Finite, Space
+from randomist.spaces import Box, Finite, Space
 
+MOST_ASKED = 2**62  # trials; ids are saved in 64 bits
 FORMAT = 2  # of the saved state; `states` reads the earlier ones
 
 
@@ -186,14 +190,30 @@ class Learner(ABC):
         self._resume(proposal.asking)
 
     def adopt(self, trial: Trial, search: dict[str, Any] | None = None) -> None:
-        """A trial that was asked elsewhere enters as if this learner had asked it.
+        """A trial that was asked elsewhere enters as if this learner had asked it: in the order of ids, each once.
 
         `search` is what that ask left of the search (`Proposal.searches`); None leaves the search as it is.
         """
-        self._pending[trial.id] = trial
-        self._next_id = max(self._next_id, trial.id + 1)
+        ticket = self._checked_trial(trial)
+        if ticket.id < self._next_id:
+            raise ClosedTrialError(
+                f"trial {ticket.id} was asked before, or one after it was: trials are adopted in the order of their "
+                f"ids, each once, and this learner is at {self._next_id}"
+            )
         if search is not None:
             self.resume_search(search)
+        self.enter(ticket)
+
+    def replace(self, trial: Trial) -> None:
+        """A pending trial turns out to play something else: another machine, whose file a run follows, asked that."""
+        ticket = self._checked_trial(trial)
+        self._ticket(ticket.id)
+        self.enter(ticket)
+
+    def enter(self, trial: Trial) -> None:
+        """`adopt` without its checks, for rows of a study, which are checked all at once."""
+        self._pending[trial.id] = trial
+        self._next_id = max(self._next_id, trial.id + 1)
 
     def tell(self, trial: Trial | int, payoff: float | None = None, *, feasible: bool = True) -> None:
         """The payoff of an asked trial, in the user's units; in any order, each trial once.
@@ -409,6 +429,30 @@ class Learner(ABC):
         self._rng.bit_generator.state = decision
         self._mediator_rng.bit_generator.state = mediator
 
+    def _checked_trial(self, trial: Trial) -> Trial:
+        """A trial from elsewhere, of this space, read-only; refused before anything has changed."""
+        if not isinstance(trial, Trial):
+            raise ParameterError(f"a trial is what ask() gave, got {shown(trial)}")
+        id_, family = whole_number(trial.id, "the id of a trial", 0), self.space.family
+        if id_ > MOST_ASKED:
+            raise ParameterError(f"the id of a trial must be at most {MOST_ASKED}, got {id_}")
+        decision, mediator = trial.decision, trial.mediator
+        if isinstance(self.space, Finite):
+            if whole_number(decision, "a decision", 0) >= self.space.size:
+                raise ParameterError(f"a decision must be in 0..{self.space.size - 1}, got {decision}")
+        else:
+            decision = _numbers(decision, family.decision_shape, float, "a decision", ParameterError)
+            if not self.space.contains(decision)[0]:
+                raise ParameterError(f"a decision must be in the box, got {shown(decision)}")
+        if not self._drawn:
+            if mediator is not None:
+                raise MediatorError(f"the mediator is what is told here, and None before, got {shown(mediator)}")
+            return trial
+        mediator = _numbers(mediator, family.shape, family.dtype, "a mediator", MediatorError)
+        if not _possible(self.space, decision, mediator):
+            raise MediatorError(f"the mediator {shown(mediator)} cannot have come from decision {shown(decision)}")
+        return trial._replace(decision=decision, mediator=mediator)
+
     def _ticket(self, trial: Trial | int) -> Trial:
         if type(trial) is Trial and type(trial.id) is int and self._pending.get(trial.id) is trial:
             return trial  # the very ticket: nothing to check
@@ -459,6 +503,35 @@ def _generators(entropy: int, key: tuple[int, ...] = ()) -> tuple[np.random.Gene
     """Two streams of a seed: what the learner draws to decide, and what the family draws."""
     decision, mediator = np.random.SeedSequence(entropy, spawn_key=key).spawn(2)
     return np.random.default_rng(decision), np.random.default_rng(mediator)
+
+
+def _numbers(value: Any, shape: tuple[int, ...], dtype: type, what: str, error: type[RandomistError]) -> Any:
+    """A number or an array of numbers as a trial has it: of this shape and kind, finite and read-only."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        raise ShapeError(f"{what} must have shape {shape}, got {shown(value)}") from None
+    if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
+        raise error(f"{what} must be of finite numbers, got {shown(value)}")
+    if array.shape != shape:
+        raise ShapeError(f"{what} must have shape {shape}, got {array.shape}")
+    with np.errstate(invalid="ignore"):
+        entries: np.typing.NDArray[Any] = array.astype(dtype)
+    if (entries != array).any():
+        raise error(f"{what} must be of whole numbers, got {shown(value)}")
+    return frozen(entries)
+
+
+def _possible(space: Space, decision: Any, mediator: Any) -> bool:
+    """Whether a decision may draw a mediator."""
+    family = space.family
+    if (
+        isinstance(space, Box) and isinstance(family, LocationScale) and decision[-1] == 0
+    ):  # a point has no density: what others drew is taken
+        low, high = space.corners
+        return bool(((low <= np.ravel(mediator)) & (np.ravel(mediator) <= high)).all())
+    with np.errstate(all="ignore"):
+        return bool(family.log_density(np.asarray(decision)[None], np.asarray(mediator)[None])[0, 0] > -math.inf)
 
 
 def _plain(setting: Any) -> Any:
