@@ -62,7 +62,7 @@ def test_what_could_not_have_been_asked_changes_nothing(name):
     learner.adopt(trial)
     assert learner.is_pending(4)
     assert learner.ask().id == 5
-    with pytest.raises(errors.ClosedTrialError, match="in the order of their ids, each once"):
+    with pytest.raises(errors.ClosedTrialError, match="adopted once"):
         learner.adopt(trial)
 
 
@@ -74,6 +74,19 @@ def test_what_is_adopted_stays_as_it_was():
     assert (trial.decision.tolist(), trial.mediator.tolist()) == ([0.5, 0.5], [0.4, 0.6])
     learner.tell(0, 0.5)
     assert np.isfinite(learner.ask().mediator).all()
+
+
+def test_trials_are_adopted_in_any_order():
+    learner, trials = rd.Realist(FINITE), rd.Realist(FINITE).ask(batch=5)
+    for i in (3, 0, 4, 1):
+        learner.adopt(trials[i])
+        learner.tell(i, 0.5)
+    for i in (3, 0, 4, 1):
+        with pytest.raises(errors.ClosedTrialError):
+            learner.adopt(trials[i])
+    learner.adopt(trials[2])
+    assert [trial.id for trial in learner.pending] == [2]
+    assert learner.ask().id == 5
 
 
 def test_numbers_of_other_kinds_are_what_they_are():

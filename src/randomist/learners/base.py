@@ -190,16 +190,13 @@ class Learner(ABC):
         self._resume(proposal.asking)
 
     def adopt(self, trial: Trial, search: dict[str, Any] | None = None) -> None:
-        """A trial that was asked elsewhere enters as if this learner had asked it: in the order of ids, each once.
+        """A trial that was asked elsewhere enters as if this learner had asked it; each once.
 
         `search` is what that ask left of the search (`Proposal.searches`); None leaves the search as it is.
         """
         ticket = self._checked_trial(trial)
-        if ticket.id < self._next_id:
-            raise ClosedTrialError(
-                f"trial {ticket.id} was asked before, or one after it was: trials are adopted in the order of their "
-                f"ids, each once, and this learner is at {self._next_id}"
-            )
+        if self._asked_before(ticket.id):
+            raise ClosedTrialError(f"trial {ticket.id} was asked or adopted before: each is adopted once")
         if search is not None:
             self.resume_search(search)
         self.enter(ticket)
@@ -453,6 +450,14 @@ class Learner(ABC):
             raise MediatorError(f"the mediator {shown(mediator)} cannot have come from decision {shown(decision)}")
         return trial._replace(decision=decision, mediator=mediator)
 
+    def _asked_before(self, id_: int) -> bool:
+        """Whether a trial was asked here; of a record that forgets, whether one after it was."""
+        record = self.record
+        if not record.keep or record.last is not None:
+            return id_ < self._next_id
+        closed = id_ in self.failures or id_ in getattr(self, "infeasible", ())
+        return id_ in self._pending or closed or bool((record.ids == id_).any())
+
     def _ticket(self, trial: Trial | int) -> Trial:
         if type(trial) is Trial and type(trial.id) is int and self._pending.get(trial.id) is trial:
             return trial  # the very ticket: nothing to check
@@ -525,9 +530,8 @@ def _numbers(value: Any, shape: tuple[int, ...], dtype: type, what: str, error: 
 def _possible(space: Space, decision: Any, mediator: Any) -> bool:
     """Whether a decision may draw a mediator."""
     family = space.family
-    if (
-        isinstance(space, Box) and isinstance(family, LocationScale) and decision[-1] == 0
-    ):  # a point has no density: what others drew is taken
+    if isinstance(space, Box) and isinstance(family, LocationScale) and decision[-1] == 0:
+        # a point has no density: what others drew is taken
         low, high = space.corners
         return bool(((low <= np.ravel(mediator)) & (np.ravel(mediator) <= high)).all())
     with np.errstate(all="ignore"):
