@@ -2,9 +2,9 @@
 
     python -m benchmarks.service siege
 
-Three minutes, and as much CPU time, on SQLite. Each attack runs in a process of its own at low priority, as it would on
-another machine; honest clients have a token of their own. A table says for each attack how many asks were answered of
-those tried, or how many were answered a second in comparison to none, and the service's memory.
+Three minutes, and one to two of CPU time, on SQLite. Each attack runs in a process of its own at low priority, as it
+would on another machine; honest clients have a token of their own. A table says for each attack how many asks were
+answered of those tried, or how many were answered a second in comparison to none, and the service's memory.
 """
 
 from __future__ import annotations
