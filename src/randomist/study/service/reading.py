@@ -1,6 +1,6 @@
-"""Answers that take a learner some computing, kept until something happens in the study.
+"""What is read of a study's learner or of many of its rows; the former is kept until something happens in the study.
 
-They come from learners of their own in a process of their own, which is started by the first question. So a read takes
+It comes from a process of its own with learners of its own, which is started by the first question. So a read takes
 neither a lock nor the interpreter from those who ask and tell, and one that takes too long can be ended. Where the
 storage is in this process alone, or a learner is known in it alone, reads are answered here, in a thread.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import math
 import os
 import subprocess
@@ -29,6 +30,7 @@ from sqlalchemy import URL
 
 from randomist.errors import RandomistError, ServiceError
 from randomist.study.records import Counters
+from randomist.study.service.records import LOGGER
 from randomist.study.service.studies import Studies
 from randomist.study.storages import open_storage
 from randomist.study.storages.sql.storage import SQLStorage
@@ -43,7 +45,7 @@ Question = Callable[[Study], Any]  # a function of a module, or a partial of one
 
 
 class Reads:
-    """What is read of studies: computed once, and kept."""
+    """What is read of studies, one question at a time."""
 
     def __init__(self, studies: Studies, seconds: float = READ_SECONDS) -> None:
         self._studies = studies
@@ -69,14 +71,25 @@ class Reads:
 
     async def get(self, name: str, question: Question, keep: float = math.inf) -> Response:
         """What a study says to a question, as JSON; kept for some seconds, or until something happens in the study."""
-        return Response(
-            await anyio.to_thread.run_sync(self._get, name, question, keep, limiter=self._threads),
-            media_type="application/json",
-        )
+        found = await anyio.to_thread.run_sync(self._get, name, question, keep, limiter=self._threads)
+        return Response(found, media_type="application/json")
+
+    async def page(self, name: str, question: Question) -> Response:
+        """As `get`, and not kept."""
+        return Response(await self.once(name, question), media_type="application/json")
+
+    async def once(self, name: str, question: Question) -> bytes:
+        """What a study says to a question, as JSON, and not kept."""
+        return await anyio.to_thread.run_sync(self._once, name, question, limiter=self._threads)
 
     @cached_property
     def _threads(self) -> anyio.CapacityLimiter:
         return anyio.CapacityLimiter(1)
+
+    def _once(self, name: str, question: Question) -> bytes:
+        study = self._studies.get(name)
+        _ = study.counters  # raises where the study is gone
+        return self._answer(study, question)
 
     def _get(self, name: str, question: Question, keep: float) -> bytes:
         study, key = self._studies.get(name), (name, repr(_words(question)))
@@ -115,8 +128,9 @@ class Apart:
                     return self._ask((study.name, study.record.id, question))
                 except (EOFError, OSError) as error:
                     self._end()
+                    logging.getLogger(LOGGER).error("the process that reads ended: %r", error)
                     if last:
-                        raise ServiceError(f"the process that reads ended over this: {error!r}", 500) from error
+                        raise ServiceError("the process that reads ended over this; ask for less", 500) from error
         raise AssertionError("unreachable")
 
     def close(self) -> None:

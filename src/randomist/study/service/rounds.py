@@ -12,7 +12,7 @@ from randomist._json import for_json
 from randomist.learners.trial import Trial
 from randomist.study.describe import episode_from
 from randomist.study.service import models
-from randomist.study.service.endpoints import WORK, Name, Number, caller_of, problems, together_of, who_of
+from randomist.study.service.endpoints import WORK, Name, Number, caller_of, problems, said_of, together_of, who_of
 from randomist.study.study import Study
 from randomist.study.telling import Tell
 
@@ -58,7 +58,7 @@ async def tell_all(request: Request, name: Name, body: models.Tells) -> Any:
     known, who = [_likelihoods(one.log_likelihoods) for one in body.tells], who_of(request)
     errors = await together_of(request).tell(name, lambda study: study.as_tells(trials, payoffs, known, who))
     refused = [
-        {"id": id_, "error": type(error).__name__, "message": str(error)}
+        {"id": id_, "error": type(error).__name__, "message": said_of(error, request)}
         for id_, error in zip(trials, errors, strict=True)
         if error is not None
     ]

@@ -78,6 +78,10 @@ class Storage(ABC):
     def ping(self, patience: float = 1.0) -> None:
         """Raise `StorageError` unless the place answers within `patience` seconds."""
 
+    def read_only(self) -> bool:
+        """Whether nothing can be written there at the moment, though it answers."""
+        return False
+
     @abstractmethod
     def upgrade(self) -> tuple[int, int]:
         """Bring what an earlier version wrote to this one: the versions before and after."""
