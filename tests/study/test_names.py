@@ -387,7 +387,7 @@ def test_abstract_classes_and_ours_beside_the_table_are_not_known():
 def test_names_with_colons_are_names_where_nothing_is_named():
     space = {"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1], "std": 2}, "names": ["os:abort", "b"]}
     assert learner_from("randomist", space).names == ("os:abort", "b")
-    with pytest.raises(StateError, match="sprung_trap"):
+    with pytest.raises(ParameterError, match="sprung_trap"):
         member_from({"kind": "sprung_trap:Class"}, problems.GAUSSIANS)
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from randomist._lookup import reading
-from randomist.errors import ParameterError, RandomistError, ShapeError
+from randomist.errors import ParameterError, RandomistError, ShapeError, StateError
 from randomist.families import family_from_state
 from randomist.families.base import Family
 from randomist.families.registry import kind_of
@@ -55,6 +55,8 @@ def refusing(what: str, of: Any) -> Iterator[None]:
     """Whatever a description makes our constructors raise, it is the reason why it is refused."""
     try:
         yield
+    except StateError as error:  # it is no state: somebody asks for it now
+        raise ParameterError(str(error)) from error
     except RandomistError:
         raise
     except KeyError as error:

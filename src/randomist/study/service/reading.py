@@ -2,7 +2,7 @@
 
 It comes from a process of its own with learners of its own, which is started by the first question. So a read takes
 neither a lock nor the interpreter from those who ask and tell, and one that takes too long can be ended. Where the
-storage is in this process alone, or a learner is known in it alone, reads are answered here, in a thread.
+storage is in this process alone, or a class of the study is, reads are answered here, in a thread.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ import anyio.to_thread
 from fastapi import Response
 from sqlalchemy import URL
 
-from randomist.errors import RandomistError, ServiceError
+from randomist._lookup import REMEDY
+from randomist.errors import RandomistError, ServiceError, StudyDataError
 from randomist.study.records import Counters
 from randomist.study.service.records import LOGGER
 from randomist.study.service.studies import Studies
@@ -107,8 +108,12 @@ class Reads:
         return found
 
     def _answer(self, study: Study, question: Question) -> bytes:
-        if self._apart is not None and study.built_in:
-            return self._apart.get(study, question)
+        if self._apart is not None:
+            try:
+                return self._apart.get(study, question)
+            except StudyDataError as error:
+                if REMEDY not in str(error):
+                    raise
         return said(self._here, study.name, study.record.id, question)
 
 
