@@ -18,6 +18,7 @@ import numpy as np
 from randomist import _html
 from randomist._checks import flag, shown, whole_number
 from randomist._json import frozen
+from randomist._lookup import Named
 from randomist._types import Array
 from randomist.errors import (
     ClosedTrialError,
@@ -36,7 +37,7 @@ from randomist.importance.parts import described
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.learners.registry import name_of
 from randomist.learners.trial import Trial
-from randomist.spaces import Box, Finite, Space
+from randomist.spaces import Finite, Space
 
 MOST_ASKED = 2**62  # trials; ids are saved in 64 bits
 FORMAT = 2  # of the saved state; `states` reads the earlier ones
@@ -59,7 +60,7 @@ class Proposal(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class Learner(ABC):
+class Learner(Named, ABC):
     """What all learners share: tickets, payoffs mapped to [0, 1], randomness from one seed, exact save and load.
 
     Settings are dataclass fields, so a subclass adds its own by annotation and `state()` finds them; they stay as they
@@ -81,6 +82,8 @@ class Learner(ABC):
     seed
         A whole number. The same seed gives the same run; None takes one from the system, which `entropy` then names.
     """
+
+    _ours: ClassVar[str] = "randomist.learners.registry:NAMES"
 
     space: Space
     _: KW_ONLY
@@ -344,13 +347,13 @@ class Learner(ABC):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Undo `state` on a fresh learner; a subclass rebuilds its caches after calling this."""
-        self.entropy = int(state["entropy"])
+        self.entropy = whole_number(state["entropy"], "the entropy of a state", 0)
         self.resume_search(state["search"])
         self.record.restore(state["record"])
         if self._scale.running:
             payoffs = [self.record.payoffs] if self.record.keep and len(self.record) else []
             seen = [float(end) for told in payoffs for end in (told.min(), told.max())]
-            seen += [end for end in state.get("running_range") or () if math.isfinite(end)]
+            seen += [end for end in map(float, state["running_range"] or ()) if math.isfinite(end)]
             if seen:
                 self._scale.widen(min(seen), max(seen))
         pending = state["pending"]
@@ -358,8 +361,8 @@ class Learner(ABC):
         for id_, decision, mediator in zip(pending["ids"], decisions, mediators, strict=True):
             drawn = frozen(mediator) if self._drawn else None
             self._pending[int(id_)] = Trial.of(self.space, int(id_), frozen(decision), drawn)
-        self._next_id = int(state["next_id"])
-        self._scale.clipped = int(state["clipped"])
+        self._next_id = whole_number(state["next_id"], "next_id of a state", 0, most=MOST_ASKED)
+        self._scale.clipped = whole_number(state["clipped"], "clipped of a state", 0)
         failures = state["failures"]
         self.failures = dict(zip(map(int, failures["ids"]), failures["reasons"], strict=True))
         decided, decisions = failures.get("decided", ()), np.asarray(failures.get("decisions", ()))  # not in 0.1.0
@@ -446,8 +449,10 @@ class Learner(ABC):
                 raise MediatorError(f"the mediator is what is told here, and None before, got {shown(mediator)}")
             return trial
         mediator = _numbers(mediator, family.shape, family.dtype, "a mediator", MediatorError)
-        if not _possible(self.space, decision, mediator):
-            raise MediatorError(f"the mediator {shown(mediator)} cannot have come from decision {shown(decision)}")
+        if isinstance(family, LocationScale) and not isinstance(self.space, Finite):
+            low, high = self.space.corners  # other families have densities, which say what is impossible
+            if not ((low <= np.ravel(mediator)) & (np.ravel(mediator) <= high)).all():
+                raise MediatorError(f"a mediator must be in the box, got {shown(mediator)}")
         return trial._replace(decision=decision, mediator=mediator)
 
     def _asked_before(self, id_: int) -> bool:
@@ -525,17 +530,6 @@ def _numbers(value: Any, shape: tuple[int, ...], dtype: type, what: str, error: 
     if (entries != array).any():
         raise error(f"{what} must be of whole numbers, got {shown(value)}")
     return frozen(entries)
-
-
-def _possible(space: Space, decision: Any, mediator: Any) -> bool:
-    """Whether a decision may draw a mediator."""
-    family = space.family
-    if isinstance(space, Box) and isinstance(family, LocationScale) and decision[-1] == 0:
-        # a point has no density: what others drew is taken
-        low, high = space.corners
-        return bool(((low <= np.ravel(mediator)) & (np.ravel(mediator) <= high)).all())
-    with np.errstate(all="ignore"):
-        return bool(family.log_density(np.asarray(decision)[None], np.asarray(mediator)[None])[0, 0] > -math.inf)
 
 
 def _plain(setting: Any) -> Any:

@@ -54,7 +54,9 @@ def columns_of(frame: pl.DataFrame, names: Iterable[str]) -> list[str]:
     for name in wanted:
         if name not in frame.columns:
             near = difflib.get_close_matches(str(name), frame.columns, n=3)
-            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(frame.columns)}"
+            hint = (
+                f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(frame.columns)[:500]}"
+            )
             raise LogError(f"the table has no column {name!r}; {hint}")
     return wanted
 

@@ -38,13 +38,14 @@ from randomist.study.service.endpoints import said_of
 from randomist.study.service.guards import GuardAnswers
 from randomist.study.service.limits import LimitRequests, Limits, Places
 from randomist.study.service.metrics import MeasureRequests, Metrics
-from randomist.study.service.reading import Reads
+from randomist.study.service.reading import Reads, Tries
 from randomist.study.service.records import RecordRequests
 from randomist.study.service.shared import Shared
 from randomist.study.service.studies import Studies
 from randomist.study.service.together import Together
 from randomist.study.storages import Storage, open_storage
 
+CREATIONS = 4  # at once, of one token 2: one process tries them all, and threads wait for it
 EXPORTS = 8  # at once: each keeps a page, and one process makes them all
 THREADS = 8  # for small reads and for what is written seldom: with 40 of them asks wait for the interpreter
 HEALTH = 0.25  # seconds for which it is known whether the database is there
@@ -82,6 +83,7 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     app.state.health = Shared(partial(_health, app.state.studies.storage), HEALTH)
     app.state.counters = Shared(app.state.studies.storage.totals, events.POLL)
     app.state.watchers, app.state.exports = Places(limits.watchers), Places(EXPORTS)
+    app.state.creations, app.state.tries = Places(CREATIONS), Tries()
     app.state.reads, app.state.rows = Reads(app.state.studies), Reads(app.state.studies)
     app.state.curves = Curves(app.state.studies.storage)
     app.include_router(rounds.router, prefix="/api/v1")  # the first is found the soonest
@@ -107,6 +109,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
     app.state.reads.close()
     app.state.rows.close()
+    app.state.tries.close()
 
 
 def _health(storage: Storage) -> bool:

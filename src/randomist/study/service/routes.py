@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 
 from randomist.errors import ShapeError
-from randomist.study.describe import learner_from, member_from
+from randomist.study.describe import member_from
 from randomist.study.export import FORMATS, Format, page
 from randomist.study.opening import create_study
 from randomist.study.records import STATES, State
@@ -39,7 +39,7 @@ PAGE = 1000  # trials of a page at most
 
 
 @router.get("/whoami", response_model=models.Whoami, responses=problems())
-def whoami(holder: Holder = READ) -> Any:
+async def whoami(holder: Holder = READ) -> Any:
     """The scope of the token."""
     return {"scope": holder.scope}
 
@@ -52,9 +52,10 @@ def list_studies(request: Request, holder: Holder = READ) -> Any:
 
 @router.post("/studies", response_model=models.StudyInfo, status_code=201, responses=problems(409))
 def create(request: Request, new: models.NewStudy, holder: Holder = ADMIN) -> Any:
-    """A new study."""
+    """A new study. Its learner is tried first, within 20 s and 1 GiB."""
     check_study(holder, new.name)
-    learner = learner_from(new.learner, new.space, new.settings)
+    request.state.places.enter_context(request.app.state.creations.taken(holder.name))
+    learner = request.app.state.tries.learner(new.learner, new.space, new.settings)
     storage = studies_of(request).storage
     study = create_study(new.name, learner, storage=storage, lease=new.lease, by=who_of(request))
     return info(studies_of(request).keep(study))
