@@ -52,12 +52,6 @@ def test_what_could_not_have_been_asked_changes_nothing(name):
     wrong += [trial._replace(decision=value) for value in BAD]
     drawn = dict.fromkeys(("categories", "realist", "ucb1", "safe"), (-3, 1e300))  # what densities refuse, when told
     may_be = ({"told": (None,)} | drawn).get(name, ())
-        "told": (None,),
-        "categories": (-3, 1e300),
-        "realist": (-3, 1e300),
-        "ucb1": (-3, 1e300),
-        "safe": (-3, 1e300),
-    }.get(name, ())
     wrong += [trial._replace(mediator=value) for value in BAD if not any(value is one for one in may_be)]
     for one in wrong:
         with pytest.raises(errors.RandomistError):
