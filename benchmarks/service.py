@@ -3,6 +3,7 @@
     python -m benchmarks.service throughput             # 32 clients, a study of 20 policies known by their likelihoods
     python -m benchmarks.service throughput --batch 50
     python -m benchmarks.service starvation             # idle connections, slow bodies, heavy reads, a dashboard
+    python -m benchmarks.service siege                  # those who take all that they can, one kind at a time
 
 Clients, service and PostgreSQL (from the installed binaries, in a temporary folder) share this machine. A decision is
 an ask, and a tell with the log-likelihoods of what was done under every policy, each durable when it is answered. Then
@@ -34,6 +35,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks import siege
 from benchmarks.studies import at, database, fill_optuna, optuna
 
 TOKEN = "a" * 24
@@ -43,13 +45,16 @@ Times = dict[str, list[float]]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["throughput", "starvation"])
+    parser.add_argument("what", choices=["throughput", "starvation", "siege"])
     parser.add_argument("--learner", default="realist")
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--processes", type=int, default=4, help="in which the clients are threads")
     parser.add_argument("--batch", type=int, default=1, help="decisions of one request")
     parser.add_argument("--seconds", type=float, default=20.0)
     chosen = parser.parse_args()
+    if chosen.what == "siege":
+        siege.main()
+        return
     with tempfile.TemporaryDirectory() as folder, database("postgresql", Path(folder)) as url:
         if chosen.what == "throughput":
             throughput(chosen, url, Path(folder))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from randomist._types import Array
-from randomist.errors import ParameterError
+from randomist.errors import ParameterError, PayoffError
 
 
 def whole_number(value: Any, name: str, least: int = 1, why: str = "", most: float = math.inf) -> int:
@@ -72,12 +72,47 @@ def flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def shown(value: Any, most: int = 80) -> str:
+    """A value in an error, also where it cannot show itself."""
+    try:
+        return "a masked value" if value is np.ma.masked else repr(value)[:most]
+    except Exception:
+        return f"a {type(value).__name__}"
+
+
+def real(value: Any, what: str = "a payoff") -> float:
+    """A number of Python, NumPy or another library as a float: nothing that is text, complex, a time or masked."""
+    if type(value) is float:
+        return value
+    odd = isinstance(value, np.ndarray | np.generic) and (value.dtype.kind not in "biuf" or np.ma.is_masked(value))
+    try:
+        # float() reads texts, and whatever lies in memory like one; numbers say that they are some
+        if odd or not (hasattr(type(value), "__float__") or hasattr(type(value), "__index__")):
+            raise TypeError
+        return float(value)
+    except Exception as error:  # of another's `__float__`
+        why = f" ({type(error).__name__}: {error})" if error.args else ""
+        text = "the text " if isinstance(value, str | bytes) else ""
+        raise PayoffError(f"{what} is a finite number, got {text}{shown(value)}{why}") from None
+
+
+def reals(value: Any, what: str) -> Array:
+    """A float64 copy of an array of such numbers."""
+    array = np.array(value)
+    if array.dtype.kind == "O":
+        flat = [real(entry, what) for entry in array.ravel().tolist()]
+        return np.array(flat, dtype=np.float64).reshape(array.shape)
+    if array.dtype.kind not in "biuf" or np.ma.is_masked(value):
+        raise PayoffError(f"{what} is a finite number, got {shown(value)}")
+    return array.astype(np.float64, copy=False)
+
+
 def finite_array(value: ArrayLike, name: str) -> Array:
     """A read-only float64 copy, refused unless every entry is finite."""
     try:
-        array = np.array(value, dtype=np.float64)
+        array = reals(value, name)
     except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be a number or an array of numbers, got {value!r:.200}") from None
+        raise ParameterError(f"{name} must be a number or an array of numbers, got {shown(value, 200)}") from None
     if not np.isfinite(array).all():
         raise ParameterError(f"{name} must be finite, got {array!s:.200}; drop or repair the entries that are not")
     array.setflags(write=False)

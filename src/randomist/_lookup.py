@@ -15,26 +15,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
+from weakref import ref
 
 from randomist.errors import ParameterError, StateError
 
-T = TypeVar("T")
+N = TypeVar("N", bound=type)
 
-# The classes of which users have their own, and where the names of ours are.
-BASES = {
-    "randomist.learners.base:Learner": "randomist.learners.registry:NAMES",
-    "randomist.importance.estimators.base:Estimator": "randomist.importance.estimators:ESTIMATORS",
-    "randomist.importance.divergences.base:Divergence": "randomist.importance.divergences:DIVERGENCES",
-    "randomist.families.base:Family": "randomist.families.registry:KINDS",
-    "randomist.policies.base:Policy": "randomist.policies.saved:KINDS",
-    "randomist.tasks.base:Task": "randomist.tasks.base:TASKS",
-    "randomist.study.storages.base:Storage": "randomist.study.storages:STORAGES",
-}
 REMEDY = "import the module that defines it first (command line and service: start with --with module)"
 
 _reading: ContextVar[bool] = ContextVar("reading", default=False)
+_defined: list[ref[type]] = []  # in order
 _registered: dict[type, str] = {}
+
+
+class Named:
+    """A base of which users have classes of their own: each is known once Python has defined it."""
+
+    _ours: ClassVar[str]  # "module:table" with the names of ours
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        _defined.append(ref(cls))
 
 
 @contextmanager
@@ -90,7 +92,7 @@ def check_known(settings: Any) -> None:
     if isinstance(settings, Mapping | list | tuple):
         for setting in settings.values() if isinstance(settings, Mapping) else settings:
             check_known(setting)
-    elif is_foreign(settings) and not any(known(settings, ours(place)) for place in BASES if _loaded(place)):
+    elif is_foreign(settings) and known(settings, Named) is None:
         raise StateError(f"{settings[:80]!r} names no class that is known; {REMEDY}")
 
 
@@ -117,9 +119,11 @@ def known(name: Any, base: Any) -> Any:
     if not isinstance(name, str):
         return None
     wanted = name.removeprefix("__main__:").removeprefix("__mp_main__:")
-    for cls in _descendants(base):
-        names = (_place(cls), cls.__name__, _registered.get(cls))
-        if wanted in names and not (_is_ours(cls) or inspect.isabstract(cls)):
+    for one in reversed(_defined):
+        cls = one()
+        if cls is None or not issubclass(cls, base) or _is_ours(cls) or inspect.isabstract(cls):
+            continue
+        if wanted in (_place(cls), cls.__name__, _registered.get(cls)):
             return cls
     return None
 
@@ -131,7 +135,7 @@ def name_of(cls: type) -> str:
     table = _table(cls)
     if _is_ours(cls):
         names = table if isinstance(table, Mapping) else {}
-        return next((name for name, one in names.items() if one is cls), cls.__name__)
+        return next((name for name, one in names.items() if cls in (one, type(one))), cls.__name__)
     if cls.__module__ not in ("__main__", "__mp_main__") and "<locals>" not in cls.__qualname__:
         return _place(cls)
     if cls.__name__ in table:
@@ -142,7 +146,7 @@ def name_of(cls: type) -> str:
     return cls.__name__
 
 
-def register(cls: type[T], name: str | None = None) -> type[T]:
+def register(cls: N, name: str | None = None) -> N:
     """Give a class of yours a name of your choice, for Python, the command line and data.
 
     A learner, estimator, divergence, family, policy, task or storage is known by "module:Class"
@@ -151,13 +155,19 @@ def register(cls: type[T], name: str | None = None) -> type[T]:
     in Python. A class that is defined again, as by a notebook cell, takes the place of the one
     before; the names of ours are refused.
     """
-    taken = _table(cls)
+    kind: Any = cls
+    taken = _table(kind)
     own = (name, getattr(cls, "id", None), getattr(cls, "name", None), cls.__name__)
     given = next(one for one in own if isinstance(one, str))
     if not re.fullmatch(r"[\w.-]{1,64}", given):
         raise ParameterError(f"a name has letters, digits, dots and dashes, 64 at most, got {given!r:.80}")
     if given in taken:
         raise ParameterError(f"{given!r} is the name of one of ours; register {cls.__name__} with another name")
+    alike: list[Any] = [other for other, held in _registered.items() if held == given]
+    for other in [other for other in alike if other._ours == kind._ours]:
+        if _place(other) != _place(cls):
+            raise ParameterError(f"{given!r} is the name of {_place(other)}; register {_place(cls)} with another name")
+        del _registered[other]  # it was defined again
     _registered[cls] = given
     return cls
 
@@ -168,17 +178,12 @@ def registered(base: type) -> list[str]:
 
 
 def _table(cls: Any) -> Iterable[str]:
-    """The names of ours of this kind. What a class derives from has been imported."""
-    for place, table in BASES.items():
-        if _loaded(place) and isinstance(cls, type) and issubclass(cls, ours(place)):
-            names: Iterable[str] = ours(table)
-            return names
-    kinds = ", ".join(place.rpartition(":")[2] for place in BASES)
-    raise ParameterError(f"only a subclass of one of {kinds} has a name in data, got {cls!r:.80}")
-
-
-def _loaded(place: str) -> bool:
-    return place.partition(":")[0] in sys.modules
+    """The names of ours of this kind."""
+    if not (isinstance(cls, type) and issubclass(cls, Named) and hasattr(cls, "_ours")):
+        kinds = "Learner, Estimator, Divergence, Family, Policy, Task, Storage"
+        raise ParameterError(f"only a subclass of one of {kinds} has a name in data, got {cls!r:.80}")
+    names: Iterable[str] = ours(cls._ours)
+    return names
 
 
 def _is_ours(cls: type) -> bool:
@@ -188,13 +193,6 @@ def _is_ours(cls: type) -> bool:
 
 def _place(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
-
-
-def _descendants(cls: Any) -> Iterator[Any]:
-    """A class and all subclasses that Python has defined, the latest definitions first."""
-    for child in reversed(cls.__subclasses__()):
-        yield from _descendants(child)
-    yield cls
 
 
 def lazy(

@@ -109,6 +109,10 @@ class StorageError(StudyError):
     """A database that cannot be opened or reached, or that refuses to write."""
 
 
+class ReadOnlyStorageError(StorageError):
+    """A database that can be read and not written: its files or its folder are read-only, or the disk is full."""
+
+
 class SchemaVersionError(StorageError):
     """A database whose schema is newer than this version reads, or older and not upgraded yet."""
 
@@ -123,6 +127,10 @@ class ServiceError(StudyError):
 
 class LogError(RandomistError, ValueError):
     """A log that cannot be read as one: columns are missing, or hold something else than they should."""
+
+
+class NoSuchLogError(LogError, FileNotFoundError):
+    """A log that is not where its path says."""
 
 
 class BadRowsError(LogError):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import multiprocessing
+import pickle
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,6 +15,7 @@ import pytest
 import randomist as rd
 from randomist import testing
 from randomist.testing import check_learner
+from randomist.testing.answers import world
 from tests import problems
 
 MAKERS = problems.FINITE_LEARNERS | problems.BOX_LEARNERS
@@ -57,6 +60,20 @@ def test_contract(name, space, elsewhere, monkeypatch):
     monkeypatch.setattr(testing.learner, "multiprocessing", elsewhere)
     rounds, other_process = (60, True) if space in ELSEWHERE else (30, False)
     check_learner(MAKERS[name], SPACES[space], rounds=rounds, other_process=other_process)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda learner: pickle.loads(pickle.dumps(learner))])
+@pytest.mark.parametrize(("name", "space"), problems.FINITE_CASES + problems.BOX_CASES)
+@pytest.mark.filterwarnings("ignore::randomist.errors.ContradictionWarning")
+def test_a_copy_goes_on_as_the_learner_does(name, space, copied):
+    learner, answer = MAKERS[name](SPACES[space], seed=7), world(SPACES[space])
+    for trial in learner.ask(6):
+        answer(trial).tell(learner, trial)
+    late = learner.ask()
+    twin = copied(learner)
+    for one in (learner, twin):
+        answer(late).tell(one, late.id)
+    assert learner.ask(3) == twin.ask(3)
 
 
 @pytest.mark.parametrize("space", problems.BOXED)

@@ -283,6 +283,6 @@ def test_a_description_from_elsewhere_imports_nothing(mine):
         ("ucb1", space | {"family": {"kind": "bench_other:Shifted", "mean": [0, 1]}}),
         ("ucb1", {"kind": "Finite", "families": [{"kind": "Mixed", "parts": [{"kind": "bench_other:Shifted"}]}]}),
     ):
-        with pytest.raises(StateError, match=r"unknown .*bench_other.*import the module that defines it first"):
+        with pytest.raises(ParameterError, match=r"unknown .*bench_other.*import the module that defines it first"):
             learner_from(name, where)
     assert "bench_other" not in sys.modules

@@ -145,6 +145,8 @@ def test_help_helps(folder, monkeypatch, capsys):
     ("arguments", "words"),
     [
         (["nowhere.parquet"], "no such log"),
+        (["log.parquet", "--max-rows", "9"], "max_rows=9 are read; raise it (--max-rows)"),
+        (["log.parquet", "--max-bytes", "9"], "max_bytes=9; raise it (--max-bytes)"),
         (["log.parquet", "--figure", "f.bmp"], ".png, .pdf or .svg"),
         (["log.parquet", "--candidate", "nobody"], "no column log_likelihood:nobody"),
         (["log.parquet", "--weight-bound", "good=much"], "takes a number"),

@@ -17,6 +17,7 @@ from randomist.importance import growth
 from randomist.importance.intervals import difference_baselines
 from randomist.logs import evidence, kernel, pieces
 from randomist.logs.engine import Threads
+from randomist.logs.source import Scan
 from randomist.logs.tally import Ends, bettor
 from randomist.logs.units import of_rows
 
@@ -180,7 +181,7 @@ def test_pieces_have_the_same_tiles_whatever_their_length():
     assert starts(pieces.ends(span, True)) == starts(pieces.ends(pieces.REMOTE * span, True))
     assert starts(pieces.ends(span, True)) == starts(pieces.ends(pieces.longest(900), True))
     assert starts(pieces.ends(span, False)) == list(range(0, 200_000, kernel.TILE))
-    remote = list(pieces.elsewhere(frame.lazy(), 200_000, pieces.ends(pieces.REMOTE * span, True)))
+    remote = list(pieces.elsewhere(Scan(frame.lazy()), 200_000, pieces.ends(pieces.REMOTE * span, True)))
     assert pl.concat([piece.frame() for piece in remote]).equals(frame)
 
 

@@ -27,10 +27,16 @@ class Service:
     """Where it listens, and how to ask it."""
 
     def __init__(
-        self, url: str, public_read: bool = False, trusted_proxies: Sequence[str] = (), **limits: float
+        self,
+        url: str,
+        public_read: bool = False,
+        trusted_proxies: Sequence[str] = (),
+        tokens: Tokens | None = None,
+        **limits: float,
     ) -> None:
         self.url = url
-        self.app = create_app(url, Tokens(TOKENS, public_read=public_read), limits=Limits(**limits))
+        known = Tokens(TOKENS, public_read=public_read) if tokens is None else tokens
+        self.app = create_app(url, known, limits=Limits(**limits))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]

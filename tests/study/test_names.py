@@ -7,6 +7,8 @@ module that they name springs a trap as soon as it is imported or called.
 from __future__ import annotations
 
 import json
+import math
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -36,7 +38,7 @@ from randomist.study.verifying import verify
 from tests import problems
 from tests.command import COMMAND
 from tests.study.helpers import play
-from tests.study.serving import SPACE, STUDIES, WORK
+from tests.study.serving import BOX, SPACE, STUDIES, WORK
 
 SPRUNG: list[str] = []
 
@@ -234,6 +236,35 @@ def test_no_creation_is_an_error_of_the_service(service):
             assert service.request("DELETE", f"{STUDIES}/new")[0] == 200
 
 
+GREEDY = {
+    "steps": ("mcmc-randomist", BOX, {"steps": 10**9}),
+    "decisions": ("ucb1", {"kind": "Finite", "family": {"kind": "Likelihoods", "count": 10**7}}, {}),
+    "pairs of decisions": ("gp-ucb", {"kind": "Grid", "family": {"kind": "Gaussian", "std": 0.1}, "low": -1, "high": 1,
+                                      "points": 20_000}, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GREEDY)
+def test_a_creation_takes_neither_all_time_nor_all_memory(case, service, monkeypatch):
+    """It is tried in a process of its own, and refused where that has to be ended."""
+    monkeypatch.setattr(service.app.state.tries._apart, "_seconds", 8.0)
+    learner, space, settings = GREEDY[case]
+    body = {"name": "new", "learner": learner, "space": space, "settings": settings}
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    status, said, _ = service.request("POST", STUDIES, body)
+    assert (status, said["error"]) == (422, "ParameterError")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000
+    good = {"name": "new", "learner": "realist", "space": SPACE}
+    assert service.request("POST", STUDIES, good)[0] == 201, "the next one is tried by a new process"
+    assert service.request("DELETE", f"{STUDIES}/new")[0] == 200
+
+
+@pytest.mark.parametrize("settings", [{"device": "jax-cpu"}, {"learner": "optimist", "settings": {"device": "gpu"}}])
+def test_a_request_chooses_no_device(settings):
+    with pytest.raises(ParameterError, match='device must be "cpu" here'):
+        learner_from("safe" if "learner" in settings else "optimist", SPACE, settings)
+
+
 def test_a_service_that_knows_a_class_takes_its_name(service):
     body = {"name": "mine", "learner": "randomist", "space": SPACE, "settings": {"estimator": f"{__name__}:Halfway"}}
     assert service.request("POST", STUDIES, body)[0] == 201
@@ -296,7 +327,7 @@ def test_a_class_or_an_object_goes_where_a_name_goes(given):
 
 
 def test_ours_as_classes_and_objects_are_named_as_before():
-    learner = rd.Optimist(problems.GAUSSIANS, estimator=ESTIMATORS["optimistic"](), divergence=Harmonic)
+    learner = rd.Optimist(problems.GAUSSIANS, estimator=ESTIMATORS["optimistic"], divergence=Harmonic)
     settings = learner.state()["settings"]
     assert (settings["estimator"], settings["divergence"]) == ("optimistic", "harmonic")
     assert rd.Safe(problems.GAUSSIANS, learner=rd.Optimist).state()["settings"]["learner"] == "optimist"
@@ -338,6 +369,25 @@ def test_of_a_class_that_is_defined_again_the_newer_one_counts():
     assert rd.Randomist(problems.GAUSSIANS, estimator="again")._estimator.value == 2
 
 
+def test_the_newer_one_counts_whatever_it_derives_from():
+    def cell(base):
+        class Goo(base):
+            pass
+
+        return Goo
+
+    for bases in ((rd.FollowTheLeader, rd.Optimist), (rd.Optimist, rd.FollowTheLeader)):
+        classes = [cell(base) for base in bases]
+        assert type(rd.load(classes[1](problems.GAUSSIANS).state())) is classes[1]
+
+    class Other(rd.UCB1):
+        pass
+
+    rd.register(classes[1], "goo")
+    with pytest.raises(ParameterError, match="'goo' is the name of"):
+        rd.register(Other, "goo")
+
+
 def test_names_of_ours_are_refused():
     class Optimist(rd.UCB1):
         pass
@@ -377,6 +427,24 @@ def test_a_registered_task_goes_by_its_id():
     assert "a-line" in rd.task_ids()
 
 
+def test_states_that_make_no_sense_are_typed_errors():
+    deep: dict[str, Any] = {"kind": "Gaussian", "mean": [0.0], "std": 1.0}
+    for _ in range(900):
+        deep = {"kind": "Mixed", "parts": (deep,)}
+    state = rd.Auto(low=0, high=1).state()
+    wrong = [state | {key: value} for key in ("entropy", "next_id", "clipped") for value in (-1, math.inf, "1", None)]
+    wrong += [state | {"running_range": value} for value in ("ab", 7, [{}], {"a": 1})] + [state | {"format": True}]
+    finite = rd.Optimist(problems.GAUSSIANS).state()
+    wrong += [finite | {"space": {"kind": "Finite", "family": deep}}]
+    nested: Any = "paper"
+    for _ in range(5000):
+        nested = {"kind": nested}
+    wrong += [finite | {"settings": finite["settings"] | {"estimator": nested}}]
+    for one in wrong:
+        with pytest.raises(RandomistError):
+            rd.load(one)
+
+
 def test_abstract_classes_and_ours_beside_the_table_are_not_known():
     for name in ("Learner", "BoxLearner", "randomist.learners.finite.optimist:Optimist"):
         assert _lookup.known(name, rd.Learner) is None
@@ -387,7 +455,7 @@ def test_abstract_classes_and_ours_beside_the_table_are_not_known():
 def test_names_with_colons_are_names_where_nothing_is_named():
     space = {"kind": "Finite", "family": {"kind": "Gaussian", "mean": [0, 1], "std": 2}, "names": ["os:abort", "b"]}
     assert learner_from("randomist", space).names == ("os:abort", "b")
-    with pytest.raises(StateError, match="sprung_trap"):
+    with pytest.raises(ParameterError, match="sprung_trap"):
         member_from({"kind": "sprung_trap:Class"}, problems.GAUSSIANS)
 
 

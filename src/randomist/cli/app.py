@@ -65,8 +65,9 @@ def _anywhere(words: list[str]) -> tuple[list[str], list[str], bool]:
 
 def _import(module: str) -> None:
     """A module that defines classes of the user's, which studies and files may then name."""
+    name = module.removeprefix("./").removesuffix(".py").replace("/", ".")
     try:
-        import_module(module.removesuffix(".py"))
+        import_module(name if name[:1].isidentifier() else "")
     except (ImportError, ValueError) as error:
         raise ParameterError(
             f"--with takes a module that Python finds (installed, in the current folder, or on PYTHONPATH), got "

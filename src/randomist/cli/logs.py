@@ -116,6 +116,16 @@ def evaluate(
     threshold: Annotated[
         float | None, typer.Option(help="Where truncated estimates cut weights. Default: the root of the rows.")
     ] = None,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(min=1, help="The most rows of a file. Default: 2e8; of a table, which is held in memory, 2e7."),
+    ] = None,
+    max_bytes: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="The most memory of a row group of Parquet, in bytes. Default: 2^30; of a whole table, 2^31."
+        ),
+    ] = None,
     adaptive: Annotated[
         bool, typer.Option("--adaptive", help="Policies were chosen by looking at earlier payoffs.")
     ] = False,
@@ -180,11 +190,15 @@ def evaluate(
     ends = payoff_range or (None if study else (0.0, 1.0))
     settings: dict[str, Any] = {"candidates": candidate, "payoff_range": ends, "weights": weights}
     settings |= {"adaptive": adaptive, "skip_bad_rows": skip_bad_rows, "force": force, "jobs": jobs}
+    limits = {"max_rows": max_rows, "max_bytes": max_bytes}
+    settings |= {name: most for name, most in limits.items() if most is not None}
     table: dict[str, Any] = {"payoff": payoff, "action": action, "propensity": propensity, "logger": logger}
     table |= {"logged_by": logged_by, "context": context, "propensity_floor": propensity_floor, "id": id_column}
     table |= {"episode": episode, "time": time, "observed_until": observed_until, "propensity_model": propensity_model}
-    if study is not None and (watch or policy or actions or any(table.values())):
-        raise ParameterError("a study says itself what was done: study:NAME takes no columns, --policy or --watch")
+    if study is not None and (watch or policy or actions or any((*table.values(), *limits.values()))):
+        raise ParameterError(
+            "a study says itself what was done: study:NAME takes no columns, --policy, --watch or limits of files"
+        )
     if watch:
         from randomist.cli.watching import watch_folder
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from randomist._checks import choice
+from randomist._files import read_text
 from randomist._json import for_json
 from randomist.cli.app import app, err
 from randomist.errors import ParameterError
@@ -415,8 +416,8 @@ def say(value: Any) -> None:
 def _json(text: str, option: str) -> Any:
     """JSON, or a file that holds it."""
     try:
-        return json.loads(text if text.lstrip()[:1] in "{[" else Path(text).read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
+        return json.loads(text if text.lstrip()[:1] in "{[" else read_text(text, ParameterError))
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ParameterError(f"{option} must be JSON, or a file with it: {error}") from error
 
 

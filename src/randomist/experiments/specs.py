@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from randomist._checks import whole_number
+from randomist._files import read_text
 from randomist._lookup import check_known, reading
 from randomist.errors import ParameterError, StateError, TaskError
 from randomist.experiments.contenders import Contender
@@ -104,9 +105,8 @@ class Cell:
 def read_experiment(path: Path) -> Experiment:
     """An experiment from a TOML file, with errors that name the entry."""
     try:
-        with path.open("rb") as file:
-            return experiment_from_state(tomllib.load(file))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return experiment_from_state(tomllib.loads(read_text(path, ParameterError)))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ParameterError(f"{path} is not TOML: {error}") from error
     except (ParameterError, StateError, TaskError) as error:
         raise ParameterError(f"{path}: {error}") from error

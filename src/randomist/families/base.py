@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from randomist._lookup import Named
 from randomist._types import Array, Indices
 from randomist.errors import ParameterError, ShapeError
 from randomist.families.registry import kind_of
@@ -16,13 +17,15 @@ from randomist.families.registry import kind_of
 NODES = 256  # per decision, where an integral under it is a sum
 
 
-class Family(ABC):
+class Family(Named, ABC):
     """The known distributions p_x over mediators, one per decision x.
 
     A family with `members = K` has decisions 0..K-1; one with `members = None` is indexed by points (a location family,
     for `Box`). Mediators have `shape` () for scalars or (d,) for vectors; arrays of n of them are (n,) or (n, d).
     Constructor arguments are dataclass fields of plain arrays, so that `state()` can be written and read anywhere.
     """
+
+    _ours: ClassVar[str] = "randomist.families.registry:KINDS"
 
     members: int | None
     shape: tuple[int, ...]

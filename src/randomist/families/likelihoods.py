@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from randomist._checks import whole_number
+from randomist._checks import reals, shown, whole_number
 from randomist._types import Array
 from randomist.errors import MediatorError, ParameterError, ShapeError
 from randomist.families.base import Family, check_order
@@ -110,9 +110,9 @@ class Likelihoods(Family):
                 f"{self.count} of them, one per policy"
             )
         try:
-            vector = np.array(log_likelihoods, dtype=np.float64)
+            vector = reals(log_likelihoods, "a log-likelihood")
         except (TypeError, ValueError):
-            raise MediatorError(f"log_likelihoods must be numbers, got {log_likelihoods!r:.80}") from None
+            raise MediatorError(f"log_likelihoods must be numbers, got {shown(log_likelihoods)}") from None
         if vector.shape != (self.count,):
             raise ShapeError(f"log_likelihoods must have shape ({self.count},), one per policy, got {vector.shape}")
         if not vector[decision] > -np.inf or not (vector < np.inf).all():
@@ -136,9 +136,9 @@ class Likelihoods(Family):
 def _checked_divergences(value: ArrayLike, count: int) -> Array:
     """A matrix of divergences, read-only.  (K, K)"""
     try:
-        matrix = np.array(value, dtype=np.float64)
+        matrix = reals(value, "a divergence")
     except (TypeError, ValueError):
-        raise ParameterError(f"log_divergences must be numbers, got {value!r:.80}") from None
+        raise ParameterError(f"log_divergences must be numbers, got {shown(value)}") from None
     if matrix.shape != (count, count):
         raise ShapeError(f"log_divergences must have shape ({count}, {count}), one per pair, got {matrix.shape}")
     if not (matrix >= 0).all() or (np.diag(matrix) != 0).any():

@@ -29,8 +29,8 @@ def family_from_state(state: dict[str, Any]) -> Family:
     try:
         found = find(state["kind"])
         return found(**{name: _decode(value) for name, value in state.items() if name != "kind"})
-    except (KeyError, TypeError) as error:
-        raise StateError(f"a family cannot be made of {state!r}: {error!r}") from error
+    except (KeyError, TypeError, RecursionError) as error:
+        raise StateError(f"a family cannot be made of {str(state)[:200]}: {error!r}") from error
 
 
 def find(kind: Any) -> type[Family]:

@@ -79,7 +79,6 @@ class Columns:
     sources: int
     size: int  # columns of a block
     by_payoff: bool = False  # whether samples are counted as one only where their payoffs are equal, too
-    passes: Any = field(default_factory=backend)  # the compiled loops
     plays: Indices = field(init=False)  # (3, S), see `passes`
     recent: Indices = field(init=False)
     stored: Block = field(init=False)  # has room for at least one more sample
@@ -94,6 +93,11 @@ class Columns:
         self.plays = np.zeros((3, self.sources), np.int64)
         self.recent = np.zeros(layout.FIRST + layout.ERA, np.int64)
         self.stored = Block.empty(self.sources, self.size, keyed=False)
+
+    @property
+    def passes(self) -> Any:
+        """The compiled loops; not a field, since a module can be neither copied nor pickled."""
+        return backend()
 
     # Samples come in.
 

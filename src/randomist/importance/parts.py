@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from randomist._lookup import name_of, named
+from randomist._checks import choice
+from randomist._lookup import is_foreign, name_of, named
 from randomist.errors import ParameterError
 
 
@@ -17,8 +18,15 @@ def find_part(given: Any, base: Any, what: str, ours: Mapping[str, Any]) -> Any:
     if isinstance(given, str) and given in ours:
         return ours[given]
     if not isinstance(given, Mapping):
-        return named(given, base, what, ours)
+        try:
+            return named(given, base, what, ours)
+        except ParameterError:
+            if is_foreign(given):
+                raise
+            return choice(given, ours, what)  # raises, too, and says it in the words of other settings
     kind = given.get("kind")
+    if not isinstance(kind, str):
+        raise ParameterError(f"the kind of {what} is a name, got {kind!r:.80}")
     try:
         return find_part(kind, base, what, ours)(**{key: value for key, value in given.items() if key != "kind"})
     except TypeError as error:

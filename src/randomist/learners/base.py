@@ -16,16 +16,20 @@ from typing import Any, ClassVar, Literal, NamedTuple, overload
 import numpy as np
 
 from randomist import _html
-from randomist._checks import flag, whole_number
+from randomist._checks import flag, shown, whole_number
 from randomist._json import frozen
+from randomist._lookup import Named
 from randomist._types import Array
 from randomist.errors import (
     ClosedTrialError,
+    MediatorError,
     ParameterError,
+    RandomistError,
     ShapeError,
     StateError,
     UnknownTrialError,
 )
+from randomist.families.location_scale import LocationScale
 from randomist.histories.record import Record
 from randomist.importance.divergences import Divergence
 from randomist.importance.estimators import Estimator
@@ -35,6 +39,7 @@ from randomist.learners.registry import name_of
 from randomist.learners.trial import Trial
 from randomist.spaces import Finite, Space
 
+MOST_ASKED = 2**62  # trials; ids are saved in 64 bits
 FORMAT = 2  # of the saved state; `states` reads the earlier ones
 
 
@@ -55,7 +60,7 @@ class Proposal(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class Learner(ABC):
+class Learner(Named, ABC):
     """What all learners share: tickets, payoffs mapped to [0, 1], randomness from one seed, exact save and load.
 
     Settings are dataclass fields, so a subclass adds its own by annotation and `state()` finds them; they stay as they
@@ -77,6 +82,8 @@ class Learner(ABC):
     seed
         A whole number. The same seed gives the same run; None takes one from the system, which `entropy` then names.
     """
+
+    _ours: ClassVar[str] = "randomist.learners.registry:NAMES"
 
     space: Space
     _: KW_ONLY
@@ -186,14 +193,27 @@ class Learner(ABC):
         self._resume(proposal.asking)
 
     def adopt(self, trial: Trial, search: dict[str, Any] | None = None) -> None:
-        """A trial that was asked elsewhere enters as if this learner had asked it.
+        """A trial that was asked elsewhere enters as if this learner had asked it; each once.
 
         `search` is what that ask left of the search (`Proposal.searches`); None leaves the search as it is.
         """
-        self._pending[trial.id] = trial
-        self._next_id = max(self._next_id, trial.id + 1)
+        ticket = self._checked_trial(trial)
+        if self._asked_before(ticket.id):
+            raise ClosedTrialError(f"trial {ticket.id} was asked or adopted before: each is adopted once")
         if search is not None:
             self.resume_search(search)
+        self.enter(ticket)
+
+    def replace(self, trial: Trial) -> None:
+        """A pending trial turns out to play something else: another machine, whose file a run follows, asked that."""
+        ticket = self._checked_trial(trial)
+        self._ticket(ticket.id)
+        self.enter(ticket)
+
+    def enter(self, trial: Trial) -> None:
+        """`adopt` without its checks, for rows of a study, which are checked all at once."""
+        self._pending[trial.id] = trial
+        self._next_id = max(self._next_id, trial.id + 1)
 
     def tell(self, trial: Trial | int, payoff: float | None = None, *, feasible: bool = True) -> None:
         """The payoff of an asked trial, in the user's units; in any order, each trial once.
@@ -327,13 +347,13 @@ class Learner(ABC):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Undo `state` on a fresh learner; a subclass rebuilds its caches after calling this."""
-        self.entropy = int(state["entropy"])
+        self.entropy = whole_number(state["entropy"], "the entropy of a state", 0)
         self.resume_search(state["search"])
         self.record.restore(state["record"])
         if self._scale.running:
             payoffs = [self.record.payoffs] if self.record.keep and len(self.record) else []
             seen = [float(end) for told in payoffs for end in (told.min(), told.max())]
-            seen += [end for end in state.get("running_range") or () if math.isfinite(end)]
+            seen += [end for end in map(float, state["running_range"] or ()) if math.isfinite(end)]
             if seen:
                 self._scale.widen(min(seen), max(seen))
         pending = state["pending"]
@@ -341,8 +361,8 @@ class Learner(ABC):
         for id_, decision, mediator in zip(pending["ids"], decisions, mediators, strict=True):
             drawn = frozen(mediator) if self._drawn else None
             self._pending[int(id_)] = Trial.of(self.space, int(id_), frozen(decision), drawn)
-        self._next_id = int(state["next_id"])
-        self._scale.clipped = int(state["clipped"])
+        self._next_id = whole_number(state["next_id"], "next_id of a state", 0, most=MOST_ASKED)
+        self._scale.clipped = whole_number(state["clipped"], "clipped of a state", 0)
         failures = state["failures"]
         self.failures = dict(zip(map(int, failures["ids"]), failures["reasons"], strict=True))
         decided, decisions = failures.get("decided", ()), np.asarray(failures.get("decisions", ()))  # not in 0.1.0
@@ -409,6 +429,40 @@ class Learner(ABC):
         self._rng.bit_generator.state = decision
         self._mediator_rng.bit_generator.state = mediator
 
+    def _checked_trial(self, trial: Trial) -> Trial:
+        """A trial from elsewhere, of this space, read-only; refused before anything has changed."""
+        if not isinstance(trial, Trial):
+            raise ParameterError(f"a trial is what ask() gave, got {shown(trial)}")
+        id_, family = whole_number(trial.id, "the id of a trial", 0), self.space.family
+        if id_ > MOST_ASKED:
+            raise ParameterError(f"the id of a trial must be at most {MOST_ASKED}, got {id_}")
+        decision, mediator = trial.decision, trial.mediator
+        if isinstance(self.space, Finite):
+            if whole_number(decision, "a decision", 0) >= self.space.size:
+                raise ParameterError(f"a decision must be in 0..{self.space.size - 1}, got {decision}")
+        else:
+            decision = _numbers(decision, family.decision_shape, float, "a decision", ParameterError)
+            if not self.space.contains(decision)[0]:
+                raise ParameterError(f"a decision must be in the box, got {shown(decision)}")
+        if not self._drawn:
+            if mediator is not None:
+                raise MediatorError(f"the mediator is what is told here, and None before, got {shown(mediator)}")
+            return trial
+        mediator = _numbers(mediator, family.shape, family.dtype, "a mediator", MediatorError)
+        if isinstance(family, LocationScale) and not isinstance(self.space, Finite):
+            low, high = self.space.corners  # other families have densities, which say what is impossible
+            if not ((low <= np.ravel(mediator)) & (np.ravel(mediator) <= high)).all():
+                raise MediatorError(f"a mediator must be in the box, got {shown(mediator)}")
+        return trial._replace(decision=decision, mediator=mediator)
+
+    def _asked_before(self, id_: int) -> bool:
+        """Whether a trial was asked here; of a record that forgets, whether one after it was."""
+        record = self.record
+        if not record.keep or record.last is not None:
+            return id_ < self._next_id
+        closed = id_ in self.failures or id_ in getattr(self, "infeasible", ())
+        return id_ in self._pending or closed or bool((record.ids == id_).any())
+
     def _ticket(self, trial: Trial | int) -> Trial:
         if type(trial) is Trial and type(trial.id) is int and self._pending.get(trial.id) is trial:
             return trial  # the very ticket: nothing to check
@@ -459,6 +513,23 @@ def _generators(entropy: int, key: tuple[int, ...] = ()) -> tuple[np.random.Gene
     """Two streams of a seed: what the learner draws to decide, and what the family draws."""
     decision, mediator = np.random.SeedSequence(entropy, spawn_key=key).spawn(2)
     return np.random.default_rng(decision), np.random.default_rng(mediator)
+
+
+def _numbers(value: Any, shape: tuple[int, ...], dtype: type, what: str, error: type[RandomistError]) -> Any:
+    """A number or an array of numbers as a trial has it: of this shape and kind, finite and read-only."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        raise ShapeError(f"{what} must have shape {shape}, got {shown(value)}") from None
+    if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
+        raise error(f"{what} must be of finite numbers, got {shown(value)}")
+    if array.shape != shape:
+        raise ShapeError(f"{what} must have shape {shape}, got {array.shape}")
+    with np.errstate(invalid="ignore"):
+        entries: np.typing.NDArray[Any] = array.astype(dtype)
+    if (entries != array).any():
+        raise error(f"{what} must be of whole numbers, got {shown(value)}")
+    return frozen(entries)
 
 
 def _plain(setting: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from randomist._checks import choice, is_mappable
+from randomist._checks import choice, is_mappable, real
 from randomist._checks import payoff_range as checked_range
 from randomist._types import Array
 from randomist.errors import PayoffError, PayoffOutOfRangeError, ShapeError
@@ -79,12 +79,7 @@ def number(payoff: Any) -> float:
     """A payoff as a finite float."""
     if isinstance(payoff, np.ndarray) and payoff.ndim:
         raise ShapeError(f"a payoff is one number, got an array of shape {payoff.shape}; tell each trial its own")
-    if isinstance(payoff, str | bytes):
-        raise PayoffError(f"a payoff is a finite number, got the text {payoff!r}")
-    try:
-        value = float(payoff)
-    except (TypeError, ValueError, OverflowError):
-        raise PayoffError(f"a payoff is a finite number, got {str(payoff)[:80]}") from None
+    value = real(payoff)
     if not -LARGEST <= value <= LARGEST:
         if math.isfinite(value):
             raise PayoffError(f"a payoff is at most {LARGEST:g} in size, got {value:g}; tell it in larger units")

@@ -32,7 +32,7 @@ def load(state: dict[str, Any], *, device: str | None = None) -> Learner:
             learner.restore(_upgraded(state, learner))
     except KeyError as error:
         raise StateError(f"state lacks the entry {error}; pass what `learner.state()` returned") from error
-    except (TypeError, ValueError, AttributeError, IndexError) as error:
+    except (TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError) as error:
         if isinstance(error, RandomistError):
             raise
         raise StateError(f"state does not describe a learner: {error}; pass what `learner.state()` returned") from error
@@ -50,7 +50,7 @@ def fresh(description: dict[str, Any]) -> Learner:
 
 
 def _fresh(description: dict[str, Any]) -> Learner:
-    if description["format"] not in range(1, FORMAT + 1):
+    if type(description["format"]) is not int or description["format"] not in range(1, FORMAT + 1):
         raise StateError(
             f"state has format {description['format']!r}, this version reads 1 to {FORMAT}; it was written by a newer "
             "version: install that"

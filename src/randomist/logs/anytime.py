@@ -14,6 +14,7 @@ import copy
 import dataclasses
 import json
 import math
+import zipfile
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from randomist import _checks
+from randomist._files import LARGEST, check_regular
 from randomist._types import Array, Indices
 from randomist.errors import LogError, StateError
 from randomist.importance.intervals import RunningBets
@@ -239,15 +241,20 @@ class RunningEvaluation:
     @classmethod
     def load(cls, path: str | Path) -> RunningEvaluation:
         """Read what `save` wrote."""
+        check_regular(path, StateError)
         try:
+            with zipfile.ZipFile(path) as packed:
+                size = sum(part.file_size for part in packed.infolist())
+            if size > LARGEST:
+                raise ValueError(f"it unpacks to {size:,} bytes, and at most {LARGEST:,} are expected")
             with np.load(path, allow_pickle=False) as file:
                 state: dict[str, Any] = {name: file[name] for name in ("table", "rest", "open", "noted")}
                 state["about"] = json.loads(str(file["about"]))
-        except (ValueError, KeyError, OSError) as error:
-            if isinstance(error, FileNotFoundError):
-                raise
-            raise StateError(f"{path} does not hold saved sums: {error}") from error
-        return cls.of(state)
+            return cls.of(state)
+        except StateError:
+            raise
+        except Exception as error:  # whatever a damaged archive, array or description makes of itself
+            raise StateError(f"{path} does not hold saved sums: {error}; delete it to begin anew") from error
 
 
 def evaluate_anytime(log: Log, plain: Evaluation, engine: str, jobs: int | None) -> Evaluation:

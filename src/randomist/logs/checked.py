@@ -19,7 +19,7 @@ from randomist.logs.engine import Threads, processors
 from randomist.logs.problems import Ids, Increasing, Problem, Problems, Seen, repeated_ids
 from randomist.logs.rows import LoggedRows
 from randomist.logs.source import ID
-from randomist.logs.trouble import copies_of
+from randomist.logs.trouble import Hashes
 
 SPAN = 2**16  # rows that are read at a time where nobody asked for fewer
 _ROUNDING = 1e-6  # a log-probability computed in float32 may exceed 0 by as much
@@ -68,7 +68,7 @@ class Check:
             return Checked(rows, rows, _by_name(names, counts), (), 1, 0.0)
         found, counts, rows, hashes, increasing = self._looked_at()
         if not increasing:  # as most ids are, and then none repeats
-            self._repeated = repeated_ids(self._columns.query)
+            self._repeated = repeated_ids(self._columns.scan)
             if len(self._repeated):
                 found, counts, rows, hashes, _ = self._looked_at()
         problems, used = found.all(), rows - found.rows
@@ -80,18 +80,17 @@ class Check:
         if not used:
             words = "; ".join(str(problem) for problem in problems)
             raise NoDataError(f"the log has no usable row of {rows}{': ' + words if words else ''}")
-        copies = copies_of(np.concatenate(hashes)) if hashes else (1, 0.0)
-        return Checked(rows, used, _by_name(names, counts), problems, *copies)
+        return Checked(rows, used, _by_name(names, counts), problems, *hashes.copies())
 
-    def _looked_at(self) -> tuple[Problems, Indices, int, list[Indices], bool]:
+    def _looked_at(self) -> tuple[Problems, Indices, int, Hashes, bool]:
         """What is wrong with rows, rows by logger, all rows, hashes where rows have no ids, whether ids increase."""
         likelihoods = self._columns.likelihoods
         found, ids = Problems(self._range, likelihoods), Increasing()
-        counts, rows, hashes = np.zeros(len(likelihoods), np.int64), 0, []
+        counts, rows, hashes = np.zeros(len(likelihoods), np.int64), 0, Hashes()
         reading = self._columns.reading(hashed=ID not in self._columns)
         with closing(Threads(self._jobs)) as workers:
             for seen in workers.map(self._look, self._numbered(reading), reading):
-                hashes.append(seen.chunk.hashes)
+                hashes.add(seen.chunk.hashes)
                 found.add(seen.chunk.start, seen.flags, seen.chunk.payoffs, seen.chunk.log_likelihoods)
                 counts += seen.counts
                 rows += len(seen.flags)

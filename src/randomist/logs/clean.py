@@ -25,7 +25,7 @@ def clean_counts(columns: Columns, payoff_range: tuple[float, float], most: floa
     if ID not in columns or len(columns.likelihoods) > _MOST:
         return None
     ids = Increasing()
-    for frame in source.chunks(columns.query.select(ID), source.SLICE_ROWS):
+    for frame in columns.scan.select(ID).chunks(source.SLICE_ROWS):
         ids.add(Ids.of(frame[ID]))
     if not ids.increasing:
         return None
@@ -44,7 +44,7 @@ def clean_counts(columns: Columns, payoff_range: tuple[float, float], most: floa
         values = source.numbers(PROPENSITY, columns.types[PROPENSITY])
         fine.append((values.null_count() == 0) & values.is_finite().all() & (values.max() <= most))
     asked = [pl.len(), *fine, *acted]
-    found = source.collect(columns.query.select(expr.alias(str(i)) for i, expr in enumerate(asked))).row(0)
+    found = columns.scan.select(expr.alias(str(i)) for i, expr in enumerate(asked)).collect().row(0)
     rows, counts = int(found[0]), np.array(found[1 + len(fine) :], dtype=np.int64)
     if not rows or not all(found[1 : 1 + len(fine)]) or (columns.names_loggers and counts.sum() != rows):
         return None

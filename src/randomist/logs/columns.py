@@ -10,8 +10,9 @@ import polars as pl
 
 from randomist.errors import LogError, ParameterError
 from randomist.logs import source
+from randomist.logs.files import Limits
 from randomist.logs.rows import LoggedRows
-from randomist.logs.source import ADAPTIVE, CUTS, ID, LOGGER, MODEL, PAYOFF, PREFIX, PROPENSITY, UNUSUAL, Source
+from randomist.logs.source import ADAPTIVE, CUTS, ID, LOGGER, MODEL, PAYOFF, PREFIX, PROPENSITY, UNUSUAL, Scan, Source
 
 _FEW = 8  # policies
 
@@ -36,11 +37,17 @@ class Columns:
     """The columns of a source, as the settings of a log choose among them: see `Log`."""
 
     def __init__(
-        self, source_: Source, candidates: Sequence[str] | None, weights: str | None, adaptive: bool, chunk_rows: int
+        self,
+        source_: Source,
+        limits: Limits,
+        candidates: Sequence[str] | None,
+        weights: str | None,
+        adaptive: bool,
+        chunk_rows: int,
     ) -> None:
-        self.query = source.open_source(source_)
+        self.scan = source.open_source(source_, limits)
         self.is_parquet = source.is_parquet(source_)
-        self.types = source.schema(self.query)
+        self.types = self.scan.schema()
         self.chunk_rows = chunk_rows
         self.candidates = self._candidates(candidates)
         self.adaptive = adaptive or self._flagged_adaptive()
@@ -80,16 +87,16 @@ class Columns:
             code = pl.when(name == policy).then(pl.lit(self.likelihoods.index(policy), pl.Int64)).otherwise(code)
         return code
 
-    def selected(self, reading: Reading) -> pl.LazyFrame:
+    def selected(self, reading: Reading) -> Scan:
         """The query for what is read."""
         read = {column.meta.root_names()[0] for column in reading.columns}
         if reading.hashed or len(read) == len(self.types):
-            return self.query
-        return self.query.select([name for name in self.types if name in read])  # another order would need more memory
+            return self.scan
+        return self.scan.select([name for name in self.types if name in read])  # another order would need more memory
 
     def frames(self, reading: Reading, rows: int) -> Iterator[pl.DataFrame]:
         """What the source has for that, some rows at a time."""
-        return source.chunks(self.selected(reading), rows)
+        return self.selected(reading).chunks(rows)
 
     def rows(self, hashed: bool = False) -> Iterator[LoggedRows]:
         """All rows of the source, good and bad, some at a time."""
@@ -101,8 +108,8 @@ class Columns:
     def read(self, name: str) -> Iterator[pl.Series]:
         """Any column of the source, some rows at a time."""
         if name not in self:
-            raise LogError(f"the log has no column {name!r}; it has {', '.join(self.types)}")
-        return (frame[name] for frame in source.chunks(self.query.select(name), self.chunk_rows))
+            raise LogError(f"{self.scan.place} has no column {name!r}; it has {', '.join(self.types)}")
+        return (frame[name] for frame in self.scan.select(name).chunks(self.chunk_rows))
 
     def _expected(self) -> list[str]:
         """Columns of what a model expects: of the action taken, then of every candidate; early, then crossed.
@@ -134,7 +141,8 @@ class Columns:
             missing.append(f"{LOGGER} (or {PROPENSITY})")
         if missing:
             raise LogError(
-                f"the log has no column {', no column '.join(missing)}; it has {', '.join(self.types) or 'no columns'}"
+                f"{self.scan.place} has no column {', no column '.join(missing)}; "
+                f"it has {', '.join(self.types) or 'no columns'}"
             )
         return tuple(chosen or names)
 
@@ -149,7 +157,7 @@ class Columns:
             flag = flag != 0
         elif kind != pl.Boolean:
             raise LogError(f"column {ADAPTIVE!r} holds {kind}, and true or false is needed")
-        return bool(source.collect(self.query.select(flag.any())).item())
+        return bool(self.scan.select(flag.any()).collect().item())
 
     def _acted(self, asked: bool) -> tuple[list[str], bool]:
         """The loggers that have a likelihood column, and whether all have one; not looked at if that changes nothing.
@@ -161,7 +169,7 @@ class Columns:
         if not asked:
             return list(self.candidates), True
         found: set[str | None] = set()
-        for chunk in source.chunks(self.query.select(LOGGER), source.SLICE_ROWS):
+        for chunk in self.scan.select(LOGGER).chunks(source.SLICE_ROWS):
             found.update(chunk[LOGGER].unique().cast(pl.String).to_list())
         names = sorted(found, key=str)
         known = [name for name in names if name is not None and PREFIX + name in self]

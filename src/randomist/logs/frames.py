@@ -11,18 +11,13 @@ import polars as pl
 
 from randomist.errors import LogError
 from randomist.logs import source as sources
+from randomist.logs.files import Limits
 
 
-def read_frame(source: Any) -> pl.DataFrame:
+def read_frame(source: Any, limits: Limits) -> pl.DataFrame:
     """All of a table, in memory."""
-    if isinstance(source, str | Path):
-        return _read_path(Path(source))
-    if isinstance(source, pl.LazyFrame):
-        return sources.collect(source)
-    if isinstance(source, pl.DataFrame):
-        return source
-    if isinstance(source, Mapping):
-        return sources.collect(sources.open_source(source))
+    if isinstance(source, str | Path | pl.LazyFrame | pl.DataFrame | Mapping):
+        return sources.open_source(source, limits, texts=False).collect()
     return _read_foreign(source)
 
 
@@ -43,7 +38,7 @@ def _read_foreign(source: Any) -> pl.DataFrame:
         return pl.DataFrame(native.collect("polars").to_native())
     if hasattr(source, "__arrow_c_stream__") and not native.implementation.is_pandas():
         return pl.DataFrame(source)
-    return sources.collect(sources.open_source({name: native[name].to_numpy() for name in native.columns}))
+    return sources.of_arrays({name: native[name].to_numpy() for name in native.columns})
 
 
 def as_given(source: Any, frame: pl.DataFrame) -> Any:
@@ -53,36 +48,15 @@ def as_given(source: Any, frame: pl.DataFrame) -> Any:
     return source if isinstance(nw.from_native(source, eager_only=True, pass_through=True), nw.DataFrame) else frame
 
 
-def _read_path(path: Path) -> pl.DataFrame:
-    if path.is_dir():
-        files = sorted(path.glob("*.parquet"))
-        if not files:
-            raise LogError(f"{path} has no .parquet file; give a folder of Parquet files, or one file")
-        first = pl.read_parquet_schema(files[0])
-        for file in files[1:]:
-            schema = pl.read_parquet_schema(file)
-            if schema != first:
-                unlike = sorted(
-                    {*schema, *first} - {name for name in {*schema, *first} if schema.get(name) == first.get(name)}
-                )
-                raise LogError(
-                    f"{file.name} has other columns than {files[0].name} ({', '.join(unlike)}); a folder must have one "
-                    "schema: convert the files, or give them one by one"
-                )
-        return sources.collect(pl.scan_parquet(files))
-    query = sources.open_source(path)
-    if "".join(path.suffixes).startswith(".csv"):
-        query = pl.scan_csv(path, infer_schema_length=10_000)
-    return sources.collect(query)
-
-
 def columns_of(frame: pl.DataFrame, names: Iterable[str]) -> list[str]:
     """The names, if all are columns; else an error that says which are near."""
     wanted = list(names)
     for name in wanted:
         if name not in frame.columns:
             near = difflib.get_close_matches(str(name), frame.columns, n=3)
-            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(frame.columns)}"
+            hint = (
+                f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {', '.join(frame.columns)[:500]}"
+            )
             raise LogError(f"the table has no column {name!r}; {hint}")
     return wanted
 

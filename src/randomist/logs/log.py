@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from randomist import _checks
 from randomist.logs.checked import SPAN, Check
 from randomist.logs.columns import Columns, Reading
+from randomist.logs.files import MOST_BYTES, MOST_ROWS, TABLE_BYTES, TABLE_ROWS, limits_of
 from randomist.logs.pieces import REMOTE, Piece, Weighing, cut, elsewhere, longest
 from randomist.logs.problems import Problem
 from randomist.logs.rows import LogArrays, LoggedRows
@@ -55,6 +56,9 @@ class Log:
         How many rows are in memory at a time, for each thread.
     jobs
         How many threads look at the rows; by default as many as there are processors.
+    max_rows, max_bytes
+        The most rows of a file, 2 * 10^8, and the most bytes of a row group of Parquet, 2^30, of which a few are in
+        memory at a time. A file may unpack to far more than its size; beyond this it is refused before it is read.
     """
 
     def __init__(
@@ -70,6 +74,8 @@ class Log:
         force: bool = False,
         chunk_rows: int = CHUNK_ROWS,
         jobs: int | None = None,
+        max_rows: int = MOST_ROWS,
+        max_bytes: int = MOST_BYTES,
     ) -> None:
         self._settings: dict[str, Any] = {"candidates": candidates, "payoff_range": payoff_range, "weights": weights}
         self._settings |= {"adaptive": adaptive, "skip_bad_rows": skip_bad_rows, "force": force}
@@ -81,7 +87,8 @@ class Log:
         self.chunk_rows = _checks.whole_number(chunk_rows, "chunk_rows")
         if jobs is not None:
             _checks.whole_number(jobs, "jobs")
-        self._columns = Columns(source_, candidates, weights, bool(adaptive), self.chunk_rows)
+        limits = limits_of(max_rows, max_bytes)
+        self._columns = Columns(source_, limits, candidates, weights, bool(adaptive), self.chunk_rows)
         self.candidates, self.weights = self._columns.candidates, self._columns.weights
         self.adaptive, self.names_loggers = self._columns.adaptive, self._columns.names_loggers
         self.likelihoods = self._columns.likelihoods  # the policies whose likelihoods are read, candidates first
@@ -135,6 +142,8 @@ class Log:
         model: Any = None,
         time: str | None = None,
         observed_until: Any = None,
+        max_rows: int = TABLE_ROWS,
+        max_bytes: int = TABLE_BYTES,
         **settings: Any,
     ) -> Log:
         """A log from a table as it is; it is held in memory.
@@ -171,6 +180,8 @@ class Log:
             bounded, and makes doubly robust estimates.
         time, observed_until
             A column of times, and the last of them whose payoffs are all in: later rows are left out.
+        max_rows, max_bytes
+            The most rows of a file, 2 * 10^7, and the most bytes of memory that they take, 2^31: all are held at once.
         settings
             Those of `Log`.
         """
@@ -180,7 +191,7 @@ class Log:
         asked |= {"logged_by": logged_by, "context": context, "actions": actions, "episode": episode}
         asked |= {"propensity_floor": propensity_floor, "policies": policies, "model": model, "settings": settings}
         asked |= {"time": time, "observed_until": observed_until, "propensity_model": propensity_model}
-        return log_from_table(source_, payoff=payoff, **asked)
+        return log_from_table(source_, payoff=payoff, limits=limits_of(max_rows, max_bytes, table=True), **asked)
 
     @classmethod
     def from_obp(cls, feedback: Mapping[str, Any], action_dist: Any, **settings: Any) -> Log:
@@ -257,7 +268,7 @@ class Log:
 
     def where(self, name: str, value: Any) -> Log:
         """The log of the rows that have this value in a column."""
-        rows = self._columns.query.filter(pl.col(name).eq_missing(pl.lit(value)))
+        rows = self._columns.scan.query.filter(pl.col(name).eq_missing(pl.lit(value)))
         part = Log(rows, **self._settings, chunk_rows=self.chunk_rows)
         part.modelled, part.weight_bounds = self.modelled, self.weight_bounds  # early ones are those of other rows
         part.fitted = self.fitted

@@ -18,6 +18,7 @@ from randomist.importance.intervals.plugin import FIRST
 from randomist.logs import kernel, sums
 from randomist.logs.columns import Reading
 from randomist.logs.rows import LogArrays, LoggedRows
+from randomist.logs.source import Scan
 from randomist.logs.totals import Plan
 
 _BYTES = 2**23  # of likelihoods in a piece, unless it has one tile
@@ -32,11 +33,11 @@ class Piece:
     start: int
     rows: int
     frames: list[pl.DataFrame]
-    query: pl.LazyFrame | None = None
+    scan: Scan | None = None
 
     def frame(self) -> pl.DataFrame:
-        if self.query is not None:
-            return self.query.slice(self.start, self.rows).collect()
+        if self.scan is not None:
+            return self.scan.part(self.start, self.rows)
         return pl.concat(self.frames) if len(self.frames) > 1 else self.frames[0]
 
 
@@ -114,11 +115,11 @@ def cut(frames: Iterable[pl.DataFrame], at: Iterator[int]) -> Iterator[Piece]:
         yield Piece(start, seen - start, kept)
 
 
-def elsewhere(query: pl.LazyFrame, rows: int, at: Iterator[int]) -> Iterator[Piece]:
+def elsewhere(scan: Scan, rows: int, at: Iterator[int]) -> Iterator[Piece]:
     """Pieces that are read where they are summed."""
     start = 0
     for end in at:
-        yield Piece(start, min(end, rows) - start, [], query)
+        yield Piece(start, min(end, rows) - start, [], scan)
         if end >= rows:
             return
         start = end

@@ -186,9 +186,9 @@ class Payoffs:
         return self.rows * gap**2 > 2.0 * math.log(2.0 / FALSE_ALARM) * (variance + gap / 3.0)
 
 
-def repeated_ids(query: pl.LazyFrame) -> Indices:
+def repeated_ids(scan: source.Scan) -> Indices:
     """Rows whose id an earlier row has, in order: exact, with eight bytes per row in memory."""
-    read = source.chunks(query.select(source.ID), source.SLICE_ROWS)
+    read = scan.select(source.ID).chunks(source.SLICE_ROWS)
     parts = [frame[source.ID].drop_nulls().hash(0).to_numpy() for frame in read]
     if not parts:
         return np.empty(0, np.int64)
@@ -200,7 +200,7 @@ def repeated_ids(query: pl.LazyFrame) -> Indices:
     if not len(twice):
         return np.empty(0, np.int64)
     suspects, start, values = [], 0, pl.Series(twice)
-    for frame in source.chunks(query.select(source.ID), source.SLICE_ROWS):
+    for frame in scan.select(source.ID).chunks(source.SLICE_ROWS):
         numbered = frame.with_row_index("row", offset=start)
         suspects.append(
             numbered.filter(pl.col(source.ID).is_not_null() & pl.col(source.ID).hash(0).is_in(values.implode()))

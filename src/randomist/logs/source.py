@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,6 +13,8 @@ import numpy as np
 import polars as pl
 
 from randomist.errors import LogError
+from randomist.logs import files
+from randomist.logs.files import Limits
 
 Source: TypeAlias = "str | Path | pl.LazyFrame | pl.DataFrame | Mapping[str, Any]"
 
@@ -23,33 +26,98 @@ CUTS = 4  # floors that models are cut to: a half, a quarter, ... of what no wei
 UNUSUAL, MODEL = "unusual row", "model expects "  # by `Log.from_table`; spaces keep them apart from others
 
 
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """A lazy query, and where its rows are, which errors name."""
+
+    query: pl.LazyFrame
+    place: str = "the log"
+
+    def select(self, *columns: Any) -> Scan:
+        return Scan(self.query.select(*columns), self.place)
+
+    def schema(self) -> dict[str, pl.DataType]:
+        """Names and types of the columns."""
+        with self._reading():
+            return dict(self.query.collect_schema())
+
+    def collect(self) -> pl.DataFrame:
+        """All rows, where these are few, streamed."""
+        with self._reading(), _few_row_groups():
+            return self.query.collect(engine="streaming")
+
+    def part(self, start: int, rows: int) -> pl.DataFrame:
+        """Some consecutive rows."""
+        with self._reading():
+            return self.query.slice(start, rows).collect()
+
+    def chunks(self, rows: int) -> Iterator[pl.DataFrame]:
+        """The rows in order, some at a time, without ever holding all of them."""
+        with self._reading():
+            if not hasattr(self.query, "collect_batches"):  # before polars 1.34
+                yield from _slices(self.query, rows)
+                return
+            with _few_row_groups():
+                parts = self.query.collect_batches(chunk_size=rows, maintain_order=True)
+                first = next(parts, None)
+            if first is not None:
+                yield first
+                yield from parts
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise LogError(f"{self.place} cannot be read: {said}") from error
+
+
 def is_parquet(source: Source) -> bool:
     """Whether any rows can be found without reading all before them."""
-    return isinstance(source, str | Path) and (Path(source).suffix in (".parquet", ".pq") or Path(source).is_dir())
+    return isinstance(source, str | Path) and files.is_folder_or_parquet(Path(source))
 
 
-def open_source(source: Source) -> pl.LazyFrame:
-    """A lazy query over every row, in order. Nothing is read yet but names and types."""
+def open_source(source: Source, limits: Limits, texts: bool = True) -> Scan:
+    """Every row, in order: of a file no more than the limits. Nothing is held but names and types.
+
+    All columns of a CSV are `texts`, so that what is not a number is found and its row named; or types are guessed.
+    """
     if isinstance(source, pl.LazyFrame):
-        return source
+        return Scan(source)
     if isinstance(source, pl.DataFrame):
-        return source.lazy()
+        return Scan(source.lazy())
     if isinstance(source, Mapping):
-        return _of_arrays(source).lazy()
+        return Scan(of_arrays(source).lazy())
     path = Path(source)
-    kind = "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".zst") else path.suffix
-    if path.is_dir() or kind in (".parquet", ".pq"):
-        if not path.exists() and "*" not in path.name:
-            raise FileNotFoundError(f"no such log: {path}")
-        return pl.scan_parquet(path)
-    if kind in (".csv", ".csv.gz", ".csv.zst"):
-        if not path.exists() and "*" not in path.name:
-            raise FileNotFoundError(f"no such log: {path}")
-        return pl.scan_csv(path, infer_schema=False)  # as text: what is not a number is found, and its row named
-    raise LogError(f"{path} is neither Parquet (.parquet, or a folder of such) nor CSV (.csv): convert it")
+    found = files.found(path, limits)
+    if found[0].suffix not in files.PARQUET:
+        guessed = 0 if texts else 10_000
+        query = pl.scan_csv(found, infer_schema=not texts, infer_schema_length=guessed, glob=False)
+        return Scan(query, str(path))
+    if len(found) > 1:
+        _check_schemas(found)
+    return Scan(pl.scan_parquet(found, glob=False, hive_partitioning=_is_hive(path, found)), str(path))
 
 
-def _of_arrays(columns: Mapping[str, Any]) -> pl.DataFrame:
+def _is_hive(path: Path, found: list[Path]) -> bool:
+    """Whether folders below the path say what a column holds, as in year=2025."""
+    return path.is_dir() and any("=" in name for name in found[0].relative_to(path.absolute()).parts[:-1])
+
+
+def _check_schemas(found: list[Path]) -> None:
+    first, *others = (Scan(pl.scan_parquet(file, glob=False), str(file)).schema() for file in found)
+    for file, schema in zip(found[1:], others, strict=True):
+        if schema != first:
+            unlike = sorted(name for name in {*schema, *first} if schema.get(name) != first.get(name))
+            raise LogError(
+                f"{file.name} has other columns than {found[0].name} ({', '.join(unlike)}); a folder must have one "
+                "schema: convert the files, or give them one by one"
+            )
+
+
+def of_arrays(columns: Mapping[str, Any]) -> pl.DataFrame:
+    """A frame of arrays by name."""
     arrays = {name: value if isinstance(value, pl.Series) else np.asarray(value) for name, value in columns.items()}
     for name, array in arrays.items():
         if len(array.shape) != 1:
@@ -65,14 +133,6 @@ def _series(name: str, array: Any) -> pl.Series:
     return pl.Series(name, array.tolist() if objects else array, strict=False)
 
 
-def schema(query: pl.LazyFrame) -> dict[str, pl.DataType]:
-    """Names and types of the columns."""
-    try:
-        return dict(query.collect_schema())
-    except pl.exceptions.PolarsError as error:
-        raise LogError(f"the log cannot be read: {_first_line(error)}") from error
-
-
 def numbers(name: str, kind: pl.DataType) -> pl.Expr:
     """A column as float64; null where an entry is not a number."""
     if not (kind.is_numeric() or kind in (pl.Boolean, pl.String, pl.Null)):
@@ -80,22 +140,6 @@ def numbers(name: str, kind: pl.DataType) -> pl.Expr:
     text = kind == pl.String
     column = pl.col(name).str.strip_chars() if text else pl.col(name)
     return column.cast(pl.Float64, strict=not text).alias(name)
-
-
-def chunks(query: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
-    """The rows of a query in order, some at a time, without ever holding all of them."""
-    try:
-        if not hasattr(query, "collect_batches"):  # before polars 1.34
-            yield from _slices(query, rows)
-            return
-        with _few_row_groups():
-            parts = query.collect_batches(chunk_size=rows, maintain_order=True)
-            first = next(parts, None)
-        if first is not None:
-            yield first
-            yield from parts
-    except pl.exceptions.PolarsError as error:
-        raise LogError(f"the log cannot be read: {_first_line(error)}") from error
 
 
 @contextmanager
@@ -115,16 +159,3 @@ def _slices(query: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
     while (part := query.slice(start, length).collect()).height:
         start += length
         yield from part.iter_slices(rows)
-
-
-def collect(query: pl.LazyFrame) -> pl.DataFrame:
-    """A query with a small result, streamed."""
-    try:
-        with _few_row_groups():
-            return query.collect(engine="streaming")
-    except pl.exceptions.PolarsError as error:
-        raise LogError(f"the log cannot be read: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

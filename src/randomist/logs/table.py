@@ -22,6 +22,7 @@ from randomist._types import Array
 from randomist.errors import BadRowsError, LogError, ParameterError
 from randomist.importance.intervals.plugin import FIRST
 from randomist.logs.candidates import codes, is_function, likelihoods_taken, probabilities, selected
+from randomist.logs.files import Limits
 from randomist.logs.frames import as_given, as_numbers, columns_of, read_frame
 from randomist.logs.models import cut_columns, cuts, expected_payoffs, model_columns
 from randomist.logs.problems import SHOWN, Problem
@@ -40,6 +41,7 @@ def log_from_table(
     source: Any,
     *,
     payoff: str,
+    limits: Limits,
     policies: Mapping[str, Any] | None,
     action: str | None,
     propensity: str | None,
@@ -65,7 +67,7 @@ def log_from_table(
             "propensity_model is for tables without propensities: it does not go with propensity, logger, logged_by or "
             "propensity_floor"
         )
-    frame = read_frame(source)
+    frame = read_frame(source, limits)
     native = as_given(source, frame)
     columns_of(frame, [name for name in (payoff, action, propensity, logger, id, episode, time) if name is not None])
     columns_of(frame, context or ())
@@ -102,8 +104,8 @@ def log_from_table(
     if model is not None:
         likely = drawn if logged_by is not None else propensity_floor
         columns |= made.expected(model, columns, settings, list(policies or ()), episode, likely, most)
-    kept = frame.select(name for name in frame.columns if name not in (PAYOFF, LOGGER, PROPENSITY, *columns))
-    whole = kept.with_columns(pl.Series(values).alias(name) for name, values in columns.items())
+    kept = (name for name in frame.columns if name not in (PAYOFF, LOGGER, PROPENSITY, *columns))
+    whole = pl.DataFrame([frame[name] for name in kept] + [pl.Series(name, given) for name, given in columns.items()])
     if observed_until is not None:
         whole = whole.filter(_observed(frame, time, observed_until))
     if episode is not None:

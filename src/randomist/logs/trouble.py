@@ -34,6 +34,7 @@ SIXTEENTHS = 16  # slices, before the last of them is halved
 _POOR_COVERAGE = 0.5  # of missing mass
 _ONE = 0.01  # of a sum of squares that one row may have
 _ALIKE = 12  # different rows that must all be there as many times
+_HASHES = 2**23  # rows without ids whose neighbours are looked at; beyond, some stand for all
 
 
 class Trouble(str):
@@ -226,15 +227,35 @@ def _of_rows(log: Log, neighbours: Neighbours, clustered: bool) -> list[Trouble]
     return found
 
 
-def copies_of(hashes: Indices) -> tuple[int, float]:
-    """How many times every row is there, at least; and how many more rows equal their neighbour than rows far away."""
-    n = len(hashes)
-    if n < 2 * _ALIKE:
-        return 1, 0.0
-    _, counts = np.unique(hashes, return_counts=True)
-    copies = int(np.gcd.reduce(counts)) if len(counts) >= _ALIKE else 1
-    far = min(997, n // 2)
-    near = float(np.mean(hashes[1:] == hashes[:-1]))
-    apart = float(np.mean(hashes[far:] == hashes[:-far]))
-    spread = math.sqrt(2.0 * max(apart * (1 - apart), 1.0 / n) / (n - far))
-    return copies, near - apart if len(counts) >= _ALIKE and near - apart > 8.0 * spread else 0.0
+class Hashes:
+    """Hashes of rows, in bounded memory: of a long log the first ones, and of all rows those of some values."""
+
+    def __init__(self) -> None:
+        self.rows = self._kept = self._mask = 0
+        self._first: list[Indices] = []
+        self._some: list[Indices] = []  # of which as many are there as in the log, or none
+
+    def add(self, hashes: Indices) -> None:
+        if self.rows < _HASHES:
+            self._first.append(hashes)
+        self.rows += len(hashes)
+        self._some.append(hashes[hashes & self._mask == 0])
+        self._kept += len(self._some[-1])
+        while self._kept > 2 * _HASHES and self._mask < 2**40:
+            self._mask = 2 * self._mask + 1
+            self._some = [part[part & self._mask == 0] for part in self._some]
+            self._kept = sum(map(len, self._some))
+
+    def copies(self) -> tuple[int, float]:
+        """How many times every row is there, and how many more rows equal their neighbour than rows far away."""
+        if self.rows < 2 * _ALIKE:
+            return 1, 0.0
+        _, counts = np.unique(np.concatenate(self._some), return_counts=True)
+        copies = int(np.gcd.reduce(counts)) if len(counts) >= _ALIKE else 1
+        hashes = np.concatenate(self._first)
+        n = len(hashes)
+        far = min(997, n // 2)
+        near = float(np.mean(hashes[1:] == hashes[:-1]))
+        apart = float(np.mean(hashes[far:] == hashes[:-far]))
+        spread = math.sqrt(2.0 * max(apart * (1 - apart), 1.0 / n) / (n - far))
+        return copies, near - apart if len(counts) >= _ALIKE and near - apart > 8.0 * spread else 0.0

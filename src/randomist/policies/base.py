@@ -8,25 +8,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from randomist._checks import finite_array, flag, number, whole_number
-from randomist._lookup import name_of
+from randomist._lookup import Named, name_of
 from randomist._types import Array
 from randomist.errors import ParameterError, ShapeError
 
 
 @dataclass(frozen=True)
-class Policy(ABC):
+class Policy(Named, ABC):
     """A deterministic map from observations to actions with `size` parameters.
 
     Observations are divided by `observation_scale` (a number, or one per entry), and what comes out is multiplied by
     `action_scale`. With `discrete` the actions are 0..action_size-1, and the one with the largest output is taken (the
     first of several).
     """
+
+    _ours: ClassVar[str] = "randomist.policies.saved:KINDS"
 
     observation_size: int
     action_size: int

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from randomist._checks import whole_number
+from randomist._checks import real, whole_number
 from randomist._types import Array
 from randomist.errors import ParameterError, ShapeError, TaskError
 from randomist.policies.base import Policy
@@ -154,7 +154,7 @@ class _Player:
                 self.failed = True
                 return
             self.actions.append(np.array(action) if self.noise is None else self.policy.choose(outputs))
-            self.rewards.append(float(reward))
+            self.rewards.append(real(reward, "a reward"))
             self._see(observation)
             self.failed |= not math.isfinite(self.rewards[-1])
             yield

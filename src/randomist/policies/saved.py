@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from randomist._checks import finite_array
+from randomist._files import read_text
 from randomist._lookup import REMEDY, known
 from randomist._types import Array
 from randomist.errors import ParameterError, ShapeError, StateError
@@ -72,7 +73,7 @@ def save_policy(
 def load_policy(path: str | Path) -> SavedPolicy:
     """What `save_policy` wrote, bit for bit."""
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = json.loads(read_text(path, StateError))
     except (OSError, ValueError, RecursionError) as error:
         raise StateError(f"{path} cannot be read as a policy: {error}; it must be a file of save_policy") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from randomist._checks import choice, finite_array, flag, number, whole_number
+from randomist._checks import choice, finite_array, flag, number, real, reals, whole_number
 from randomist._types import Array
 from randomist.errors import EmptySpaceError, MediatorError, ParameterError, PayoffError, ShapeError, StateError
 from randomist.families.likelihoods import Likelihoods
@@ -143,7 +143,7 @@ class Policies(Likelihoods):
 
     def _observed_before(self, decision: int, mediator: Any) -> Array:
         """A mediator that this method made before, checked and read-only."""
-        found = np.array(mediator, dtype=np.float64)
+        found = reals(mediator, "an entry of a mediator")
         if found.shape != self.shape or np.isnan(found).any():
             raise MediatorError(f"a mediator of these policies has shape {self.shape}, without NaN, got {found.shape}")
         self.checked(decision, (found[-1] if self.weights == "per-decision" else found)[: self.count])
@@ -225,10 +225,7 @@ class Policies(Likelihoods):
         """What the episode says that it paid, else the sum of its rewards; per-decision weights need both to agree."""
         if told is None or self.weights == "trajectory":
             return summed if told is None else told
-        try:
-            difference = abs(float(told) - summed)
-        except (TypeError, ValueError, OverflowError):
-            raise PayoffError(f"a payoff is a finite number, got {told!r:.80}") from None
+        difference = abs(real(told) - summed)
         if not difference <= 1e-6 * max(1.0, abs(summed)):
             raise PayoffError(
                 f"per-decision weights need a payoff that is the sum of discounted rewards, {summed}; the episode "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from randomist._checks import real
 from randomist.errors import ParameterError, PayoffError
 from randomist.tasks.base import Task
 from randomist.tasks.function import FunctionTask, payoff_of
@@ -116,7 +117,10 @@ def checked_catch(catch: Any, task: Task) -> Catch:
 
 
 def _task_payoff(task: Task, mediator: Any, source: np.random.Generator | np.random.SeedSequence) -> float:
-    payoff = float(task.payoff(np.asarray(mediator)[None], np.random.default_rng(source))[0])
+    try:
+        payoff = real(task.payoff(np.asarray(mediator)[None], np.random.default_rng(source))[0])
+    except PayoffError as error:
+        raise NoPayoffError(f"the task returned no number: {error}") from error
     if not np.isfinite(payoff):
         raise NoPayoffError(f"the task returned {payoff} for mediator {mediator}")
     return payoff

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from randomist._files import check_regular
 from randomist._json import for_json
 from randomist.errors import SavedRunError
 
@@ -30,6 +31,8 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            check_regular(self.path, SavedRunError)
         self._file = self.path.open("a+b")
         try:
             self._lock()
@@ -91,15 +94,16 @@ class Journal:
 
     def _read(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
         self._file.seek(0)
-        content = self._file.read()
-        whole = content.rfind(b"\n") + 1
-        if not content[:8] == b'{"run": '[: len(content)]:
+        start = self._file.read(9)
+        if not start == b'{"run": {'[: len(start)]:
             raise SavedRunError(f"{self.path} exists and is not the file of a run; give another path")
+        content = start + self._file.read()
+        whole = content.rfind(b"\n") + 1
         lines = []
         for number, text in enumerate(content[:whole].splitlines(), 1):
             try:
                 lines.append(json.loads(text))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise SavedRunError(
                     f"{self.path} is damaged in line {number}: {error}; mend or delete that line, or give another path"
                 ) from error

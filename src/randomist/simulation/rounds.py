@@ -230,7 +230,7 @@ class Rounds:
             self.notes.append(note)
         before = trial._replace(**{key: frozen(np.asarray(event[key])) for key in ("decision", "mediator")})
         learner: Any = self.learner
-        learner.adopt(before)
+        learner.replace(before)
         return before
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from randomist._lookup import reading
-from randomist.errors import ParameterError, RandomistError, ShapeError
+from randomist.errors import ParameterError, RandomistError, ShapeError, StateError
 from randomist.families import family_from_state
 from randomist.families.base import Family
 from randomist.families.registry import kind_of
@@ -44,10 +44,28 @@ KINDS = {
 }
 
 
-def learner_from(name: Any, space: Any, settings: Any = None) -> Learner:
-    """A learner that works, of data: a class that is not ours must be known (see `_lookup`)."""
+def learner_from(name: Any, space: Any, settings: Any = None, *, tried: bool = False) -> Learner:
+    """A learner that works, of data: a class that is not ours must be known (see `_lookup`).
+
+    Where it was `tried` elsewhere, it is made and not tried.
+    """
+    given = dict(settings or {})
     with reading(), refusing("a learner", name):
-        return on_trial(name, space_from(space), dict(settings or {}))
+        _check_device(given)
+        return made(name, space_from(space), _seeded(given)) if tried else on_trial(name, space_from(space), given)
+
+
+def _check_device(settings: Any) -> None:
+    """Data does not choose where it is computed: JAX takes seconds to load, and a device may be somebody's."""
+    if isinstance(settings, Mapping):
+        if settings.get("device", "cpu") != "cpu":
+            raise ParameterError(f'device must be "cpu" here, got {settings["device"]!r:.80}; name one in Python')
+        _check_device(settings.get("settings"))
+
+
+def _seeded(settings: dict[str, Any]) -> dict[str, Any]:
+    """A study is made again of its settings, so it needs to know its seed."""
+    return settings | {"seed": secrets.randbits(128)} if settings.get("seed", 0) is None else settings
 
 
 @contextmanager
@@ -55,6 +73,8 @@ def refusing(what: str, of: Any) -> Iterator[None]:
     """Whatever a description makes our constructors raise, it is the reason why it is refused."""
     try:
         yield
+    except StateError as error:  # it is no state: somebody asks for it now
+        raise ParameterError(str(error)) from error
     except RandomistError:
         raise
     except KeyError as error:
@@ -65,8 +85,7 @@ def refusing(what: str, of: Any) -> Iterator[None]:
 
 def on_trial(learner: LearnerLike, place: Space | Task, settings: dict[str, Any]) -> Learner:
     """What `rd.make` makes, if it can be asked, told and asked for a recommendation; else the reason why not."""
-    if settings.get("seed", 0) is None:  # a study is made again of its settings, so it needs to know its seed
-        settings["seed"] = secrets.randbits(128)
+    settings = _seeded(settings)
     probe = made(learner, place, settings)
     with refusing(f"{type(probe).__name__}, which was tried,", settings):
         payoff = 0.0 if probe.payoff_range == "running" else float(np.mean(probe.payoff_range))

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from randomist._json import for_json
@@ -16,34 +16,42 @@ from randomist.study.study import Study
 
 Format = Literal["jsonl", "csv"]
 FORMATS: dict[str, str] = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
-PAGE = 5000
+PAGE = 1000
 
 
 def lines(study: Study, format_: Format = "jsonl") -> Iterator[str]:
     """Pieces of the text, with the names of decisions where they have some. In CSV, points are JSON lists, and each
     parameter with a name has a column; log-likelihoods are a JSON object by the policies' names.
     """
+    first: int | None = 0
+    while first is not None:
+        text, first = page(study, format_, first)
+        yield text
+
+
+def page(study: Study, format_: Format, first: int) -> tuple[str, int | None]:
+    """The lines of the trials from `first` on, and where the next page begins; None where this is the last one."""
     space = study.space
     named = isinstance(space, Finite) and bool(space.names)
     meaning = None if isinstance(space, Finite) else space.meaning
-    columns = tuple(field for field in StudyTrial._fields if field != "parameters")
-    if format_ == "csv":
+    trials = study.trials(first=first, limit=PAGE)
+    records = [plain(trial) for trial in trials]
+    if named:
+        names = study.names  # there may be more by now
+        records = [record | {"name": names[record["decision"]]} for record in records]
+    after = trials[-1].id + 1 if len(trials) == PAGE else None
+    if format_ == "jsonl":
+        return "".join(json.dumps(record) + "\n" for record in records), after
+    text = io.StringIO()
+    table = csv.writer(text)
+    if first == 0:
+        columns = [field for field in StudyTrial._fields if field != "parameters"]
         heads = (*columns, *(["name"] if named else []), *([] if meaning is None else meaning.names))
-        yield _row([_cell(head) for head in heads])
-    first = 0
-    while page := study.trials(first=first, limit=PAGE):
-        first = page[-1].id + 1
-        records = [plain(trial) for trial in page]
-        if named:
-            names = study.names  # there may be more by now
-            records = [record | {"name": names[record["decision"]]} for record in records]
-        if format_ == "csv":
-            flat = [{k: v for k, v in r.items() if k != "parameters"} | (r["parameters"] or {}) for r in records]
-            dumped = (list, dict)
-            cells = ([json.dumps(v) if isinstance(v, dumped) else _cell(v) for v in r.values()] for r in flat)
-            yield "".join(map(_row, cells))
-        else:
-            yield "".join(json.dumps(record) + "\n" for record in records)
+        table.writerow([_cell(head) for head in heads])
+    for record in records:
+        flat = {key: value for key, value in record.items() if key != "parameters"} | (record["parameters"] or {})
+        table.writerow([_cell(value) for value in flat.values()])
+    return text.getvalue(), after
 
 
 def plain(trial: StudyTrial) -> dict[str, Any]:
@@ -55,12 +63,8 @@ def plain(trial: StudyTrial) -> dict[str, Any]:
     return record
 
 
-def _row(cells: Sequence[Any]) -> str:
-    text = io.StringIO()
-    csv.writer(text).writerow(cells)
-    return text.getvalue()
-
-
 def _cell(value: Any) -> Any:
-    """Text that a spreadsheet would run as a formula gets an apostrophe."""
+    """Text that a spreadsheet would run as a formula gets an apostrophe; points and likelihoods are JSON."""
+    if isinstance(value, list | dict):
+        return json.dumps(value)
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

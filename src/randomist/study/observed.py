@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from randomist import _json
+from randomist._checks import reals
 from randomist._types import Array, Indices
 from randomist.errors import MediatorError, ParameterError, RandomistError
 from randomist.families.likelihoods import Likelihoods
@@ -121,7 +122,7 @@ def column_told(given: Any, told: Indices) -> dict[str, Any]:
     else:
         raise ParameterError(f"log_likelihoods of a new policy are numbers by trial id, got {given!r:.80}")
     try:
-        column = np.array([-math.inf if value is None else value for value in values], np.float64)
+        column = reals([-math.inf if value is None else value for value in values], "a log-likelihood")
     except (TypeError, ValueError):
         raise MediatorError("log_likelihoods of a new policy must be numbers") from None
     return {"ids": told.copy(), "values": column}

@@ -201,7 +201,7 @@ def rebuild(shapes: Shapes, description: str, found: Everything) -> Learner:
 def _live(learner: Learner, shapes: Shapes, past: Past, asks: Indices, closings: slice) -> None:
     """Some trials are asked, and some are closed."""
     for trial in past.trials(asks):
-        learner.adopt(trial)
+        learner.enter(trial)
     numbers, payoffs, reasons = past.closings[closings], past.payoffs[closings], past.reasons[closings]
     told, feasible = ~np.isnan(payoffs), past.feasible[closings]
     if shapes.drawn:

@@ -116,7 +116,7 @@ class Replica:
     ) -> None:
         """As much of the news as makes it so many asks and closings in all."""
         while self.known.asked < asked:
-            learner.adopt(trials.popleft())
+            learner.enter(trials.popleft())
             self.known = self.known._replace(asked=self.known.asked + 1)
         while self.known.closed < closed:
             row = closings.popleft()

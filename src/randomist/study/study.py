@@ -64,8 +64,6 @@ class Study(Answers, Kept, Looked):
         began = replay.fresh(record.name, record.learner)
         self._finite, self._drawn = isinstance(began.space, Finite), began.space.family.drawn
         self.learner_name = type(began).__name__
-        parts = (began, began.space.family)
-        self.built_in = all(type(part).__module__.startswith("randomist.") for part in parts)  # every process has it
         self._reader = Reader(storage, record, began.space)
         self._range, self._kind = PayoffScale(began.payoff_range, began.out_of_range), type(began)
         self._asker = Asker(storage, record, self._reader)

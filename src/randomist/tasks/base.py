@@ -6,12 +6,12 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from randomist._lookup import check_module, imported, is_foreign, known, ours, registered
+from randomist._lookup import Named, check_module, imported, is_foreign, known, ours, registered
 from randomist._types import Array
 from randomist.errors import TaskError
 
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from randomist.spaces import Space
 
 
-class Task(ABC):
+class Task(Named, ABC):
     """A payoff for every mediator, in the user's units.
 
     `space` is the paper's space of decisions for this task, or None where the user must choose one.
     `out_of_range="clip"` says that payoffs may leave `payoff_range` and are clipped for the learner, reported raw.
     """
+
+    _ours: ClassVar[str] = "randomist.tasks.base:TASKS"
 
     id: str  # of the class; a task that has one per environment sets its own
     payoff_range: tuple[float, float] = (0.0, 1.0)
@@ -99,7 +101,7 @@ def register_prefix(prefix: str, make: Callable[..., Task]) -> None:
 
 
 def task(
-    id: str | Task | type[Task] | gymnasium.Env[Any, Any] | type[gymnasium.Env[Any, Any]], **settings: Any
+    id: str | Task | type[Task] | gymnasium.Env[Any, Any] | type[gymnasium.Env[Any, Any]], /, **settings: Any
 ) -> Task:
     """The task with this id, with keyword settings.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from randomist._checks import finite_array
+from randomist._checks import finite_array, real, shown
 from randomist._types import Array
 from randomist.errors import ParameterError, PayoffError, TaskError
 from randomist.tasks.base import Task
@@ -57,22 +57,19 @@ class FunctionTask(Task):
 
 def payoff_of(value: Any) -> float:
     """What a function returned, as a finite number; an array of one number is one too."""
-    array = value if isinstance(value, np.ndarray | np.generic) else None
-    if value is np.ma.masked:
-        raise PayoffError("returned a masked value, which is not a number")
-    if array is not None and array.size == 1 and array.dtype.kind in "biuf":
-        value = array.reshape(-1)[0].item()
-    elif array is None and hasattr(value, "item") and getattr(value, "shape", None) in ((), (1,)):
-        value = value.item()  # a number of another library, such as a tensor
-    if not isinstance(value, int | float):
-        raise PayoffError(f"returned {_short(value)}, which is not a number")
+    if isinstance(value, np.ndarray) and value.size == 1 and value.dtype.kind != "O" and value is not np.ma.masked:
+        value = value.reshape(-1)[0]
     try:
-        finite = math.isfinite(value)
-    except OverflowError:
-        raise PayoffError("returned a whole number that is too large") from None
-    if not finite:
-        raise PayoffError(f"returned {value}, which is not a finite number")
-    return float(value)
+        if not isinstance(value, np.ndarray | np.generic) and getattr(value, "shape", None) in ((), (1,)):
+            value = value.item()  # a number of another library, such as a tensor
+        number = real(value)
+    except Exception:
+        if type(value) is int:
+            raise PayoffError("returned a whole number that is too large") from None
+        raise PayoffError(f"returned {_short(value)}, which is not a number") from None
+    if not math.isfinite(number):
+        raise PayoffError(f"returned {number}, which is not a finite number")
+    return number
 
 
 def function_space(
@@ -149,6 +146,7 @@ def _example(function: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and value is not np.ma.masked:
         return f"an array of shape {value.shape}"
-    return repr(value) if len(repr(value)) <= 60 else f"a {type(value).__name__}"
+    text = shown(value)
+    return text if len(text) <= 60 else f"a {type(value).__name__}"

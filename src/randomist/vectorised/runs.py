@@ -69,7 +69,7 @@ class Runs(Sequence[Run]):
         told = zip(self.decisions[i].tolist(), self.mediators[i], strict=True)
         trials = [Trial.of(learner.space, t, x, z.item() if z.ndim == 0 else z) for t, (x, z) in enumerate(told)]
         for trial in trials:
-            learner.adopt(trial)
+            learner.enter(trial)
         learner.tell_all(trials, self.payoffs[i].tolist())
         return learner
 

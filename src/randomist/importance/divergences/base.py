@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from randomist._lookup import Named
 from randomist._types import Array
 
 if TYPE_CHECKING:
@@ -12,12 +13,14 @@ if TYPE_CHECKING:
     from randomist.spaces import Finite
 
 
-class Divergence(ABC):
+class Divergence(Named, ABC):
     """d2(p_x || Φ_t) of every source x of a finite set, as effective samples η = m / d2, and log η.
 
     An object belongs to one history. `eta` is the paper's harmonic-mean bound, which every history keeps: rows η and
     log η, log η = -inf where all divergences are infinite.  (2, S)
     """
+
+    _ours: ClassVar[str] = "randomist.importance.divergences:DIVERGENCES"
 
     name: ClassVar[str]
     stepwise: ClassVar[bool] = False  # whether it looks at the mediators, which are trajectories (`observe`)
@@ -34,12 +37,12 @@ class Divergence(ABC):
     def effective_samples(self, columns: Columns, eta: Array) -> Array:
         """η and log η of every source, for a history that is not empty.  (2, S)"""
 
-    def observe(self, source: int, mediator: Any) -> None:  # noqa: B027 (most have nothing to do)
+    def observe(self, source: int, mediator: Any) -> None:
         """A trajectory that `source` drew."""
 
     def state(self) -> dict[str, Any]:
         """What follows neither from the plays nor from the record."""
         return {}
 
-    def restore(self, state: dict[str, Any]) -> None:  # noqa: B027
+    def restore(self, state: dict[str, Any]) -> None:
         """Undo `state`."""

@@ -13,7 +13,7 @@ from randomist.importance.parts import find_part
 
 __all__ = ["ESTIMATORS", "Estimator", "find_estimator"]
 
-ESTIMATORS: dict[str, type[Estimator]] = {kind.name: kind for kind in (Paper, Optimistic, SelfNormalised, LogSmoothing)}
+ESTIMATORS: dict[str, Estimator] = {kind.name: kind() for kind in (Paper, Optimistic, SelfNormalised, LogSmoothing)}
 
 
 def find_estimator(given: str | type[Estimator] | Estimator) -> Estimator:

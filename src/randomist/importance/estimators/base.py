@@ -5,15 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+from randomist._lookup import Named
 from randomist._types import Array
 
 
-class Estimator(ABC):
+class Estimator(Named, ABC):
     """Turns samples, payoffs in [0, 1] and weights w = ω/m, into values.
 
     Most estimators are functions of the truncated sums J̌ = Σ min(c, w) y and coverage = Σ min(c, w), where the cut c is
     M/m: they override `combine`, and one fast pass serves them all. Another one says in `gains` what each sample adds.
     """
+
+    _ours: ClassVar[str] = "randomist.importance.estimators:ESTIMATORS"
 
     name: ClassVar[str]
     bias_factor: ClassVar[float] = 0.0  # what truncation may take away, in units of the width

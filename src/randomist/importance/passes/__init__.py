@@ -8,6 +8,7 @@ a history of its own, `histories.device`. Another backend for columns on the CPU
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +17,7 @@ from randomist._checks import choice
 BACKENDS = {"numba": "randomist.importance.passes.numba"}
 
 
+@cache  # every round comes here
 def backend(name: str = "numba") -> Any:
     """The module of a backend."""
     return import_module(BACKENDS[choice(name, BACKENDS, "backend")])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from randomist._checks import reals, shown
 from randomist._types import Array
 from randomist.errors import MediatorError, ParameterError, ShapeError
 
@@ -91,9 +92,9 @@ def _column(log_likelihoods: Any, told: NDArray[Any]) -> Array:
     if log_likelihoods is None:
         return np.full(len(told), -np.inf)
     try:
-        column = np.array(log_likelihoods, dtype=np.float64)
+        column = reals(log_likelihoods, "a log-likelihood")
     except (TypeError, ValueError):
-        raise MediatorError(f"log_likelihoods must be numbers, got {log_likelihoods!r:.80}") from None
+        raise MediatorError(f"log_likelihoods must be numbers, got {shown(log_likelihoods)}") from None
     if column.shape != told.shape:
         raise ShapeError(
             f"log_likelihoods must have shape {told.shape}, one per payoff told so far in the order of `record`, got "

@@ -158,6 +158,12 @@ class Safe(FiniteLearner):
     def adopt(self, trial: Trial, search: dict[str, Any] | None = None) -> None:
         self.inner.adopt(trial, search)
 
+    def replace(self, trial: Trial) -> None:
+        self.inner.replace(trial)
+
+    def enter(self, trial: Trial) -> None:
+        self.inner.enter(trial)
+
     def tell(
         self, trial: Trial | int, payoff: Any = None, *, feasible: bool = True, log_likelihoods: Any = None
     ) -> None:

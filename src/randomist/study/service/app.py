@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
+import anyio.to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -32,16 +34,20 @@ from randomist.errors import (
 from randomist.study.dashboard.curve import Curves
 from randomist.study.service import events, keeping, looking, machines, pages, rounds, routes
 from randomist.study.service.auth import Tokens
+from randomist.study.service.endpoints import said_of
 from randomist.study.service.guards import GuardAnswers
-from randomist.study.service.limits import LimitRequests, Limits
+from randomist.study.service.limits import LimitRequests, Limits, Places
 from randomist.study.service.metrics import MeasureRequests, Metrics
-from randomist.study.service.reading import Reads
+from randomist.study.service.reading import Reads, Tries
 from randomist.study.service.records import RecordRequests
 from randomist.study.service.shared import Shared
 from randomist.study.service.studies import Studies
 from randomist.study.service.together import Together
 from randomist.study.storages import Storage, open_storage
 
+CREATIONS = 4  # at once, of one token 2: one process tries them all, and threads wait for it
+EXPORTS = 8  # at once: each keeps a page, and one process makes them all
+THREADS = 8  # for small reads and for what is written seldom: with 40 of them asks wait for the interpreter
 HEALTH = 0.25  # seconds for which it is known whether the database is there
 STATUSES: dict[type[Exception], int] = {
     UnknownStudyError: 404,
@@ -74,10 +80,11 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
     app.state.studies = Studies(open_storage(storage))
     app.state.studies.storage.prepare()
     app.state.together = Together(app.state.studies)
-    app.state.health = Shared(app.state.studies.storage.ping, HEALTH)
+    app.state.health = Shared(partial(_health, app.state.studies.storage), HEALTH)
     app.state.counters = Shared(app.state.studies.storage.totals, events.POLL)
-    app.state.watchers = 0
-    app.state.reads = Reads(app.state.studies)
+    app.state.watchers, app.state.exports = Places(limits.watchers), Places(EXPORTS)
+    app.state.creations, app.state.tries = Places(CREATIONS), Tries()
+    app.state.reads, app.state.rows = Reads(app.state.studies), Reads(app.state.studies)
     app.state.curves = Curves(app.state.studies.storage)
     app.include_router(rounds.router, prefix="/api/v1")  # the first is found the soonest
     app.include_router(routes.router, prefix="/api/v1")
@@ -98,13 +105,22 @@ def create_app(storage: str | Storage, tokens: Tokens, *, limits: Limits | None 
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
     yield
     app.state.reads.close()
+    app.state.rows.close()
+    app.state.tries.close()
+
+
+def _health(storage: Storage) -> bool:
+    """Whether nothing can be written; raises where nothing can be read."""
+    storage.ping()
+    return storage.read_only()
 
 
 def _refused(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, UnknownStudyError) and "name" in request.path_params:  # deleted or renamed elsewhere
-        for held in (request.app.state.studies, request.app.state.reads):
+        for held in (request.app.state.studies, request.app.state.reads, request.app.state.rows):
             held.forget(request.path_params["name"])
     if isinstance(error, ServiceError):
         status = error.status or 500
@@ -112,7 +128,7 @@ def _refused(request: Request, error: Exception) -> JSONResponse:
         status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 422)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {"Retry-After": "1"} if status == 503 else {}
     name = {401: "TokenError", 403: "ScopeError"}.get(status, type(error).__name__)
-    return JSONResponse({"error": name, "message": str(error)}, status, headers)
+    return JSONResponse({"error": name, "message": said_of(error, request)}, status, headers)
 
 
 def _invalid(_: Request, error: Exception) -> JSONResponse:

@@ -22,7 +22,8 @@ from randomist.errors import ParameterError
 Scope = Literal["read", "work", "admin"]
 SCOPES: tuple[Scope, ...] = ("read", "work", "admin")  # each may do what those before it may
 SHORTEST = 16
-LOOK = 1.0  # seconds between looks at the file of tokens
+LOOK = 0.5  # seconds between looks at the file of tokens: a stream ends within a second of its token
+NEEDED = "a bearer token is needed that has not ended; send Authorization: Bearer TOKEN"
 PATTERN = re.compile(r"[A-Za-z0-9._*-]{1,64}")
 
 

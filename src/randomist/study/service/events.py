@@ -11,9 +11,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 
-from randomist.errors import RandomistError, ServiceError
-from randomist.study.service.endpoints import READ, Name, problems
-from randomist.study.storages.base import no_study
+from randomist.errors import RandomistError
+from randomist.study.service.auth import Holder
+from randomist.study.service.endpoints import READ, Name, check_again, problems
+from randomist.study.storages.base import study_gone
 
 router = APIRouter()
 POLL = 0.25  # seconds between looks at the counters, for all who watch
@@ -24,25 +25,28 @@ BEAT = 15.0  # seconds between signs of life
     "/studies/{name}/events",
     response_class=StreamingResponse,
     responses=problems(404) | {200: {"content": {"text/event-stream": {}}, "description": "Server-sent events."}},
-    dependencies=[READ],
 )
 async def events(
-    request: Request, name: Name, most: Annotated[int | None, Query(ge=1, le=1000)] = None
+    request: Request,
+    name: Name,
+    most: Annotated[int | None, Query(ge=1, le=1000)] = None,
+    holder: Holder = READ,
 ) -> StreamingResponse:
-    """An event `change` with the counters whenever they change; it ends after `most` events if that is given."""
+    """An event `change` with the counters whenever they change; it ends after `most` events if that is given, or with
+    the token.
+    """
     state = request.app.state
-    if name not in (found := await state.counters.get()):
-        raise no_study(name, state.studies.storage.name, list(found))
-    if state.watchers >= state.limits.watchers:
-        raise ServiceError(f"{state.watchers} watch already; try again later", 503)
+    if name not in await state.counters.get():
+        raise study_gone()
+    request.state.places.enter_context(state.watchers.taken(holder.name))
     return StreamingResponse(_changes(request, name, most), media_type="text/event-stream")
 
 
 async def _changes(request: Request, name: str, most: int | None) -> AsyncIterator[str]:
     state, last, sent, beat = request.app.state, None, 0, time.monotonic()
-    state.watchers += 1
     try:
         while not state.stopping.is_set() and (most is None or sent < most):
+            check_again(request)
             now = (await state.counters.get())[name]._replace(checkpointed=0)
             if now != last:
                 last, beat, sent = now, time.monotonic(), sent + 1
@@ -54,5 +58,3 @@ async def _changes(request: Request, name: str, most: int | None) -> AsyncIterat
             await asyncio.sleep(POLL)
     except (RandomistError, KeyError):
         return  # the watcher comes back
-    finally:
-        state.watchers -= 1

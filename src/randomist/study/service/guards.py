@@ -1,4 +1,4 @@
-"""What every answer says to a browser: it is what it says it is, and does not go into another page."""
+"""What every answer says to a browser: it is what it says it is, is not kept, and does not go into another page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ class GuardAnswers:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(GUARDS)
+                headers = MutableHeaders(scope=message)
+                headers.update(GUARDS)
+                headers.setdefault("Cache-Control", "no-store")  # but the page's own files
             await send(message)
 
         await self.app(scope, receive, guarded)

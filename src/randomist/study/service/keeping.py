@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from randomist.study.opening import delete_study
-from randomist.study.service import models
+from randomist.study.service import models, questions
 from randomist.study.service.auth import Holder
 from randomist.study.service.endpoints import (
     ADMIN,
@@ -18,6 +18,7 @@ from randomist.study.service.endpoints import (
     check_study,
     problems,
     reads_of,
+    rows_of,
     studies_of,
     study_of,
     who_of,
@@ -76,11 +77,12 @@ def delete(request: Request, name: Name) -> Any:
 
 
 @router.get("/studies/{name}/audit", response_model=models.Audit, responses=problems(404), dependencies=[READ])
-def audit(request: Request, name: Name) -> Any:
+async def audit(request: Request, name: Name) -> Any:
     """Who did what to a study, besides asking and telling, in order."""
-    return {"entries": [entry._asdict() for entry in study_of(request, name).audit()]}
+    return await rows_of(request).page(name, questions.audit)
 
 
 def _forget(request: Request, name: str) -> None:
     studies_of(request).forget(name)
     reads_of(request).forget(name)
+    rows_of(request).forget(name)

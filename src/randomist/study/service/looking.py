@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Annotated, Any
 
@@ -11,9 +10,9 @@ from fastapi import APIRouter, Query, Request
 from randomist.study.dashboard import data
 from randomist.study.dashboard.curve import Curves
 from randomist.study.records import STATES, State
-from randomist.study.service import models
+from randomist.study.service import models, questions
 from randomist.study.service.auth import Holder
-from randomist.study.service.endpoints import READ, Name, problems, reads_of, study_of
+from randomist.study.service.endpoints import READ, Name, problems, reads_of, rows_of, study_of
 
 router = APIRouter()
 KEPT = 5.0  # seconds for which an answer is kept where nothing happens: leases end all the same
@@ -67,7 +66,7 @@ async def estimates(request: Request, name: Name, dimensions: Dimensions = "0,1"
 @router.get(
     "/studies/{name}/dashboard/trials", response_model=models.Rows, responses=problems(404), dependencies=[READ]
 )
-def trials(
+async def trials(
     request: Request,
     name: Name,
     before: Annotated[int | None, Query(ge=0, lt=2**62)] = None,
@@ -76,6 +75,6 @@ def trials(
     worker: Annotated[str | None, Query(max_length=64)] = None,
 ) -> Any:
     """The last trials, the newest first. A page may be shorter than `limit` although there are more: see `next`."""
-    study = study_of(request, name)
-    found, after = study.latest(tuple(state or STATES), before=before, limit=limit, worker=worker)
-    return {"trials": data.trials(found, study.space), "next": after, "at": time.time()}
+    states = tuple(state or STATES)
+    found = partial(questions.latest, before=before, limit=limit, states=states, worker=worker)
+    return await rows_of(request).page(name, found)

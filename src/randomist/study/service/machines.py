@@ -22,12 +22,12 @@ router = APIRouter()
     responses={503: {"model": models.Health, "description": "The database is away."}},
 )
 async def healthz(request: Request) -> Any:
-    """Whether the service and its database are there; needs no token."""
+    """Whether the service and its database are there, and can be written; needs no token."""
     try:
-        await request.app.state.health.get()
+        read_only = await request.app.state.health.get()
     except StorageError:
         return JSONResponse({"status": "away", "version": __version__}, 503)
-    return {"status": "ok", "version": __version__}
+    return {"status": "read-only" if read_only else "ok", "version": __version__}
 
 
 @router.get(

@@ -48,7 +48,9 @@ class Problem(Model):
 
 
 class Health(Model):
-    status: Literal["ok", "away"] = Field(examples=["ok"])
+    status: Literal["ok", "read-only", "away"] = Field(
+        examples=["ok"], description="read-only: what is there can be read, and asks and tells answer 503."
+    )
     version: str = Field(examples=["0.2.0"])
 
 

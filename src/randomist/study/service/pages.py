@@ -14,12 +14,12 @@ POLICY = {"Content-Security-Policy": CSP}
 
 
 @router.get("/")
-def page(request: Request) -> HTMLResponse:
+async def page(request: Request) -> HTMLResponse:
     return HTMLResponse(live_page(request.app.state.tokens.public_read), headers=POLICY | {"Cache-Control": "no-cache"})
 
 
 @router.get("/static/{name}")
-def static(name: str) -> Response:
+async def static(name: str) -> Response:
     if name not in KINDS:
         return Response(status_code=404)
     headers = POLICY | {"Cache-Control": "max-age=3600", "ETag": f'"{__version__}-{name}"'}

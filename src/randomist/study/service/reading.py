@@ -1,14 +1,15 @@
-"""Answers that take a learner some computing, kept until something happens in the study.
+"""What is read of a study's learner or of many of its rows; the former is kept until something happens in the study.
 
-They come from learners of their own in a process of their own, which is started by the first question. So a read takes
+It comes from a process of its own with learners of its own, which is started by the first question. So a read takes
 neither a lock nor the interpreter from those who ask and tell, and one that takes too long can be ended. Where the
-storage is in this process alone, or a learner is known in it alone, reads are answered here, in a thread.
+storage is in this process alone, or a class of the study is, reads are answered here, in a thread.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import math
 import os
 import subprocess
@@ -20,6 +21,7 @@ from collections.abc import Callable
 from functools import cached_property
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -27,8 +29,12 @@ import anyio.to_thread
 from fastapi import Response
 from sqlalchemy import URL
 
-from randomist.errors import RandomistError, ServiceError
+from randomist._lookup import REMEDY
+from randomist.errors import ParameterError, RandomistError, ServiceError, StudyDataError
+from randomist.learners.base import Learner
+from randomist.study.describe import learner_from
 from randomist.study.records import Counters
+from randomist.study.service.records import LOGGER
 from randomist.study.service.studies import Studies
 from randomist.study.storages import open_storage
 from randomist.study.storages.sql.storage import SQLStorage
@@ -38,12 +44,14 @@ MOST_ANSWERS = 64
 NICE = 10  # how much less urgent reads are than asks and tells
 READ_SECONDS = 60.0  # for one answer
 START = 60.0  # seconds until the process must be there
+CREATION_SECONDS = 20.0  # for trying a learner: what takes longer would take so long for its first ask
+CREATION_BYTES = 2**30  # of memory for that, beside what the process has
 
 Question = Callable[[Study], Any]  # a function of a module, or a partial of one: it is sent to another process
 
 
 class Reads:
-    """What is read of studies: computed once, and kept."""
+    """What is read of studies, one question at a time."""
 
     def __init__(self, studies: Studies, seconds: float = READ_SECONDS) -> None:
         self._studies = studies
@@ -69,14 +77,25 @@ class Reads:
 
     async def get(self, name: str, question: Question, keep: float = math.inf) -> Response:
         """What a study says to a question, as JSON; kept for some seconds, or until something happens in the study."""
-        return Response(
-            await anyio.to_thread.run_sync(self._get, name, question, keep, limiter=self._threads),
-            media_type="application/json",
-        )
+        found = await anyio.to_thread.run_sync(self._get, name, question, keep, limiter=self._threads)
+        return Response(found, media_type="application/json")
+
+    async def page(self, name: str, question: Question) -> Response:
+        """As `get`, and not kept."""
+        return Response(await self.once(name, question), media_type="application/json")
+
+    async def once(self, name: str, question: Question) -> bytes:
+        """What a study says to a question, as JSON, and not kept."""
+        return await anyio.to_thread.run_sync(self._once, name, question, limiter=self._threads)
 
     @cached_property
     def _threads(self) -> anyio.CapacityLimiter:
         return anyio.CapacityLimiter(1)
+
+    def _once(self, name: str, question: Question) -> bytes:
+        study = self._studies.get(name)
+        _ = study.counters  # raises where the study is gone
+        return self._answer(study, question)
 
     def _get(self, name: str, question: Question, keep: float) -> bytes:
         study, key = self._studies.get(name), (name, repr(_words(question)))
@@ -94,43 +113,71 @@ class Reads:
         return found
 
     def _answer(self, study: Study, question: Question) -> bytes:
-        if self._apart is not None and study.built_in:
-            return self._apart.get(study, question)
+        if self._apart is not None:
+            try:
+                return self._apart.get(study, question)
+            except StudyDataError as error:
+                if REMEDY not in str(error):
+                    raise
         return said(self._here, study.name, study.record.id, question)
 
 
-class Apart:
-    """A process that reads the studies of a storage."""
+class Tries:
+    """Learners that are to be made are asked and told elsewhere first: that may take all time and memory."""
 
-    def __init__(self, url: URL, seconds: float) -> None:
-        self._url, self._seconds = url, seconds
+    def __init__(self) -> None:
+        self._apart = Apart(None, CREATION_SECONDS, CREATION_BYTES) if os.name == "posix" else None
+        self.close = self._apart.close if self._apart is not None else (lambda: None)
+
+    def learner(self, name: str, space: Any, settings: Any) -> Learner:
+        """What `learner_from` makes; a class that this process alone knows is the keeper's own, and tried here."""
+        if self._apart is not None:
+            try:
+                self._apart.call(works, name, space, settings)
+                return learner_from(name, space, settings, tried=True)
+            except ServiceError as error:
+                raise ParameterError(f"{name} cannot be tried with this space and these settings: {error}") from error
+            except ParameterError as error:
+                if REMEDY not in str(error):
+                    raise
+        return learner_from(name, space, settings)
+
+
+class Apart:
+    """A process that answers calls: of functions of modules, which are given the studies of a storage."""
+
+    def __init__(self, url: URL | None, seconds: float, memory: int | None = None) -> None:
+        self._url, self._seconds, self._memory = url, seconds, memory
         self._lock = threading.Lock()
         self._running: tuple[subprocess.Popen[bytes], Connection] | None = None
 
     def get(self, study: Study, question: Question) -> bytes:
+        """What a study says."""
+        return self.call(said, study.name, study.record.id, question)
+
+    def call(self, function: Callable[..., bytes], *given: Any) -> bytes:
         """What it says; one that ended meanwhile (out of memory, for one) is started again, once."""
         with self._lock:
             for last in (False, True):
                 try:
-                    return self._ask((study.name, study.record.id, question))
+                    return self._ask((function, given))
                 except (EOFError, OSError) as error:
                     self._end()
+                    logging.getLogger(LOGGER).error("the process that reads ended: %r", error)
                     if last:
-                        raise ServiceError(f"the process that reads ended over this: {error!r}", 500) from error
+                        raise ServiceError("the process that reads ended over this; ask for less", 500) from error
         raise AssertionError("unreachable")
 
     def close(self) -> None:
         with self._lock:
             self._end()
 
-    def _ask(self, message: tuple[str, int, Question]) -> bytes:
+    def _ask(self, message: tuple[Callable[..., bytes], tuple[Any, ...]]) -> bytes:
         connection = self._connection()
         connection.send(message)
         if not connection.poll(self._seconds):
             self._end()
-            raise ServiceError(
-                f"this takes longer than {self._seconds:g} s, more than a read may; ask for less at once", 503
-            )
+            raise ServiceError(f"this takes longer than {self._seconds:g} s, more than it may; ask for less", 503)
         answer: bytes | RandomistError = connection.recv()
         if isinstance(answer, RandomistError):
             raise answer
@@ -145,7 +192,8 @@ class Apart:
             )
             theirs.close()
             self._running = process, ours
-            ours.send(self._url.render_as_string(hide_password=False))
+            url = None if self._url is None else self._url.render_as_string(hide_password=False)
+            ours.send((url, self._memory))
             if not ours.poll(START):
                 raise OSError(f"the process that reads was not ready within {START:g} s")
             ours.recv()
@@ -169,20 +217,38 @@ def said(studies: Studies, name: str, id_: int, question: Question) -> bytes:
     return json.dumps(question(study), allow_nan=False, separators=(",", ":")).encode()
 
 
+def works(_: Studies | None, name: str, space: Any, settings: Any) -> bytes:
+    """Nothing, where a learner of this description works."""
+    learner_from(name, space, settings)
+    return b""
+
+
 def main(file: int) -> None:
-    """Answer questions, which come over a pipe, until nobody is there to ask."""
+    """Answer calls, which come over a pipe, until nobody is there to ask."""
     os.nice(NICE)
     connection = Connection(file)
     with contextlib.suppress(EOFError, OSError):
-        studies = Studies(open_storage(connection.recv()))
+        url, memory = connection.recv()
+        studies = None if url is None else Studies(open_storage(url))
+        if memory is not None:
+            _limit(memory)
         connection.send("ready")
         while True:
-            name, id_, question = connection.recv()
+            function, given = connection.recv()
             try:
-                answer: bytes | RandomistError = said(studies, name, id_, question)
+                answer: bytes | RandomistError = function(studies, *given)
             except RandomistError as error:
                 answer = error
             connection.send(answer)
+
+
+def _limit(more: int) -> None:
+    """No more memory from now on than so many bytes."""
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text().split()[0]) if Path("/proc/self/statm").exists() else 0
+    most = pages * resource.getpagesize() + more
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def _words(question: Question) -> tuple[Any, ...]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
 
 from randomist._json import for_json
-from randomist.learners.trial import Trial
 from randomist.study.describe import episode_from
 from randomist.study.service import models
-from randomist.study.service.endpoints import WORK, Name, Number, caller_of, problems, together_of, who_of
+from randomist.study.service.endpoints import WORK, Name, Number, caller_of, problems, said_of, together_of, who_of
 from randomist.study.study import Study
 from randomist.study.telling import Tell
 
@@ -25,14 +23,14 @@ CLOSES: Any = ASKS | {"response_model": models.Closed, "response_model_exclude_n
 async def ask(request: Request, name: Name, body: models.Ask) -> Any:
     """The next trials; on disk when the answer comes."""
     how: Any = {"lease": body.lease, "ticket": body.ticket, "worker": body.worker or caller_of(request)}
-    return _asked(await together_of(request).ask(name, lambda study: study.as_wish(body.batch, **how)))
+    return await _asked(request, name, lambda study: study.as_wish(body.batch, **how))
 
 
 @router.post("/studies/{name}/confirm", **ASKS)
 async def confirm(request: Request, name: Name, body: models.Confirm) -> Any:
     """Trials that play the recommended point itself; on disk when the answer comes. Of Auto."""
     how: Any = {"lease": body.lease, "ticket": body.ticket, "worker": body.worker or caller_of(request)}
-    return _asked(await together_of(request).ask(name, lambda study: study.as_wish(body.n, "n", confirm=True, **how)))
+    return await _asked(request, name, lambda study: study.as_wish(body.n, "n", confirm=True, **how))
 
 
 @router.post("/studies/{name}/trials/{number}/tell", **CLOSES)
@@ -56,9 +54,9 @@ async def tell_all(request: Request, name: Name, body: models.Tells) -> Any:
     """
     trials, payoffs = [one.id for one in body.tells], [one.payoff for one in body.tells]
     known, who = [_likelihoods(one.log_likelihoods) for one in body.tells], who_of(request)
-    errors = await together_of(request).tell(name, lambda study: study.as_tells(trials, payoffs, known, who))
+    errors = await _told(request, name, lambda study: study.as_tells(trials, payoffs, known, who))
     refused = [
-        {"id": id_, "error": type(error).__name__, "message": str(error)}
+        {"id": id_, "error": type(error).__name__, "message": said_of(error, request)}
         for id_, error in zip(trials, errors, strict=True)
         if error is not None
     ]
@@ -82,13 +80,18 @@ async def fail(request: Request, name: Name, number: Number, body: models.Fail) 
 
 
 async def _closed(request: Request, name: str, said: Any) -> None:
-    for error in await together_of(request).tell(name, said):
+    for error in await _told(request, name, said):
         if error is not None:
             raise error
 
 
-def _asked(trials: Sequence[Trial]) -> dict[str, Any]:
+async def _asked(request: Request, name: str, wish: Any) -> dict[str, Any]:
+    trials = await together_of(request).ask(name, wish, request.state.holder.name)
     return {"trials": [{key: for_json(value) for key, value in trial._asdict().items()} for trial in trials]}
+
+
+async def _told(request: Request, name: str, tells: Any) -> list[Exception | None]:
+    return await together_of(request).tell(name, tells, request.state.holder.name)
 
 
 def _likelihoods(known: dict[str, float | None] | None) -> dict[str, float] | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import AsyncIterator
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 
 from randomist.errors import ShapeError
-from randomist.study.describe import learner_from, member_from
-from randomist.study.export import FORMATS, Format, lines, plain
+from randomist.study.describe import member_from
+from randomist.study.export import FORMATS, Format, page
 from randomist.study.opening import create_study
 from randomist.study.records import STATES, State
 from randomist.study.service import models, questions
@@ -21,24 +23,23 @@ from randomist.study.service.endpoints import (
     READ,
     WORK,
     Name,
+    check_again,
     check_study,
     problems,
     reads_of,
+    rows_of,
     studies_of,
     study_of,
     who_of,
 )
 from randomist.study.study import Study
 
-if TYPE_CHECKING:
-    pass
-
 router = APIRouter()
 PAGE = 1000  # trials of a page at most
 
 
 @router.get("/whoami", response_model=models.Whoami, responses=problems())
-def whoami(holder: Holder = READ) -> Any:
+async def whoami(holder: Holder = READ) -> Any:
     """The scope of the token."""
     return {"scope": holder.scope}
 
@@ -51,9 +52,10 @@ def list_studies(request: Request, holder: Holder = READ) -> Any:
 
 @router.post("/studies", response_model=models.StudyInfo, status_code=201, responses=problems(409))
 def create(request: Request, new: models.NewStudy, holder: Holder = ADMIN) -> Any:
-    """A new study."""
+    """A new study. Its learner is tried first, within 20 s and 1 GiB."""
     check_study(holder, new.name)
-    learner = learner_from(new.learner, new.space, new.settings)
+    request.state.places.enter_context(request.app.state.creations.taken(holder.name))
+    learner = request.app.state.tries.learner(new.learner, new.space, new.settings)
     storage = studies_of(request).storage
     study = create_study(new.name, learner, storage=storage, lease=new.lease, by=who_of(request))
     return info(studies_of(request).keep(study))
@@ -155,7 +157,7 @@ async def confirmation(request: Request, name: Name, level: Annotated[float, Que
 
 
 @router.get("/studies/{name}/trials", response_model=models.Trials, responses=problems(404), dependencies=[READ])
-def trials(
+async def trials(
     request: Request,
     name: Name,
     first: Annotated[int, Query(ge=0, lt=2**62)] = 0,
@@ -163,20 +165,34 @@ def trials(
     state: Annotated[list[State] | None, Query(max_length=len(STATES))] = None,
 ) -> Any:
     """A page of trials, by id."""
-    found = study_of(request, name).trials(tuple(state or STATES), first=first, limit=limit)
-    return {"trials": [plain(t) for t in found], "next": found[-1].id + 1 if len(found) == limit else None}
+    found = partial(questions.trials, first=first, limit=limit, states=tuple(state or STATES))
+    return await rows_of(request).page(name, found)
 
 
 @router.get(
     "/studies/{name}/export",
     response_class=StreamingResponse,
     responses=problems(404) | {200: {"content": {kind: {} for kind in FORMATS.values()}, "description": "All trials."}},
-    dependencies=[READ],
 )
-def export(request: Request, name: Name, format: Format = "jsonl") -> StreamingResponse:
-    """The whole history, one trial a line."""
-    study = study_of(request, name)
-    return StreamingResponse(lines(study, format), media_type=FORMATS[format])
+async def export(request: Request, name: Name, format: Format = "jsonl", holder: Holder = READ) -> StreamingResponse:
+    """The whole history, one trial a line. An export that is cut short ends without HTTP's mark of its end."""
+    request.state.places.enter_context(request.app.state.exports.taken(holder.name))
+    began = await _page(request, name, format, 0)
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{format}"'}
+    return StreamingResponse(_pages(request, name, format, *began), media_type=FORMATS[format], headers=headers)
+
+
+async def _pages(request: Request, name: str, format_: Format, text: str, after: int | None) -> AsyncIterator[str]:
+    yield text
+    while after is not None:
+        check_again(request)
+        text, after = await _page(request, name, format_, after)
+        yield text
+
+
+async def _page(request: Request, name: str, format_: Format, first: int) -> tuple[str, int | None]:
+    text, after = json.loads(await rows_of(request).once(name, partial(page, format_=format_, first=first)))
+    return text, after
 
 
 def info(study: Study) -> dict[str, Any]:

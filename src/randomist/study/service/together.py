@@ -20,6 +20,7 @@ Do = Callable[[Sequence[C]], Sequence[A | Exception]]  # of several calls: what 
 Prepare = Callable[[Study], C]  # a call, checked by the study that it is for
 
 THREADS = 8  # for asks, and as many for tells: one that computes keeps no tell waiting
+SHARE = 4  # of these, for the studies of one token: others find some that are free
 MOST = 500  # calls in one commit
 
 
@@ -28,16 +29,16 @@ class Group(Generic[C, A]):
 
     def __init__(self, do: Do[C, A], threads: anyio.CapacityLimiter) -> None:
         self._do, self._threads = do, threads
-        self._waiting: list[tuple[C, asyncio.Future[A]]] = []
+        self._waiting: list[tuple[C, asyncio.Future[A], anyio.CapacityLimiter]] = []
         self._running: asyncio.Task[None] | None = None
 
     @property
     def idle(self) -> bool:
         return self._running is None
 
-    async def get(self, call: C) -> A:
+    async def get(self, call: C, share: anyio.CapacityLimiter) -> A:
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
-        self._waiting.append((call, answer))
+        self._waiting.append((call, answer, share))
         if self._running is None:
             self._running = asyncio.create_task(self._run())
         return await answer
@@ -45,9 +46,10 @@ class Group(Generic[C, A]):
     async def _run(self) -> None:
         try:
             while self._waiting:
-                some, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
-                answers = await self._answers([call for call, _ in some])
-                for (_, answer), given in zip(some, answers, strict=True):
+                async with self._waiting[0][2]:
+                    some, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+                    answers = await self._answers([call for call, *_ in some])
+                for (_, answer, _), given in zip(some, answers, strict=True):
                     if answer.done():  # whoever called is gone
                         continue
                     if isinstance(given, Exception):
@@ -72,24 +74,26 @@ class Together:
     def __init__(self, studies: Studies) -> None:
         self._studies = studies
         self._groups: dict[tuple[str, str], Group[Any, Any]] = {}
+        self._shares: dict[tuple[str, str], anyio.CapacityLimiter] = {}  # by token
 
-    async def ask(self, name: str, wish: Prepare[Any]) -> list[Trial]:
-        """Trials of a study, on disk: `wish` makes a `Wish` of it."""
-        trials: list[Trial] = await self._get(name, "ask", wish)
+    async def ask(self, name: str, wish: Prepare[Any], who: str) -> list[Trial]:
+        """Trials of a study, on disk: `wish` makes a `Wish` of it; `who` is the token."""
+        trials: list[Trial] = await self._get(name, "ask", wish, who)
         return trials
 
-    async def tell(self, name: str, tells: Prepare[Any]) -> list[Exception | None]:
+    async def tell(self, name: str, tells: Prepare[Any], who: str) -> list[Exception | None]:
         """Close some trials of a study, on disk: `tells` makes them of it. Of each the error, if there is one."""
-        errors: list[Exception | None] = await self._get(name, "tell", tells)
+        errors: list[Exception | None] = await self._get(name, "tell", tells, who)
         return errors
 
-    async def _get(self, name: str, kind: str, call: Any) -> Any:
+    async def _get(self, name: str, kind: str, call: Any, who: str) -> Any:
+        share = self._shares.setdefault((who, kind), anyio.CapacityLimiter(SHARE))
         group = self._groups.get((name, kind))
         if group is None:
             do = partial(self._ask if kind == "ask" else self._tell, name)
             group = self._groups[name, kind] = Group(do, self._askers if kind == "ask" else self._tellers)
         try:
-            return await group.get(call)
+            return await group.get(call, share)
         finally:
             if group.idle:
                 self._groups.pop((name, kind), None)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
+from randomist._lookup import Named
 from randomist.errors import (
     ArchivedStudyError,
     ClosedTrialError,
@@ -57,11 +58,13 @@ class Raced(Exception):  # noqa: N818 (it never leaves `Study`)
     """The next trial or change has another number than was expected: somebody was faster."""
 
 
-class Storage(ABC):
+class Storage(Named, ABC):
     """All studies of one place. A class is called with its URL and `patience`; its methods are safe for threads.
 
     `study` is the id that `create` and `find` gave. What cannot be reached raises `StorageError`.
     """
+
+    _ours: ClassVar[str] = "randomist.study.storages:STORAGES"
 
     name: str  # where it is, without a password: for messages
 
@@ -77,6 +80,10 @@ class Storage(ABC):
     @abstractmethod
     def ping(self, patience: float = 1.0) -> None:
         """Raise `StorageError` unless the place answers within `patience` seconds."""
+
+    def read_only(self) -> bool:
+        """Whether nothing can be written there at the moment, though it answers."""
+        return False
 
     @abstractmethod
     def upgrade(self) -> tuple[int, int]:

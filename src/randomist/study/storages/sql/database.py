@@ -18,7 +18,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from randomist.errors import StorageError
+from randomist.errors import ReadOnlyStorageError, StorageError
 from randomist.study.forks import Gate, on_fork
 from randomist.study.storages.base import PATIENCE
 from randomist.study.storages.sql import schema, sqlite
@@ -54,14 +54,23 @@ class Database:
         """Make sure that the tables are there, and of this version."""
         if self._checked:
             return
-        if create:
-            self.write(lambda connection, _: self._create(connection))
-        elif self._file is not None:
+        if self._file is not None and not create:
             self._file.must_exist()
-        schema.check(self.read(schema.version_of), self.name)
+        version = self.read(schema.version_of)
+        if version is None and create:
+            self.write(lambda connection, _: self._create(connection))
+            version = self.read(schema.version_of)
+        schema.check(version, self.name)
         if self._file is not None:
             self._file.opened()
         self._checked = True
+
+    def read_only(self) -> bool:
+        """Whether nothing can be written now."""
+        if self.sqlite:
+            return sqlite.read_only(self.url) or sqlite.is_full(self.url)
+        mode = sa.select(sa.func.current_setting("transaction_read_only"))
+        return self.read(lambda connection: str(connection.execute(mode).scalar_one()), patience=1.0) == "on"
 
     def upgrade(self) -> tuple[int, int]:
         """Bring the tables to this version, in one transaction; the versions before and after."""
@@ -117,7 +126,8 @@ class Database:
                 cause = error.orig if isinstance(error, DBAPIError) else error
                 wait = self._wait(error, tried)
                 if wait is None:
-                    raise StorageError(f"{self.name} refused: {_line(cause)}") from error
+                    kind = ReadOnlyStorageError if _refuses_writes(cause) else StorageError
+                    raise kind(f"{self.name} refused: {_line(cause)}") from error
                 if time.monotonic() - started > patience:
                     raise StorageError(
                         f"{self.name} was busy or away for {patience:.0f} s: {_line(cause)}; is it running?"
@@ -135,6 +145,10 @@ class Database:
                     yield connection
             return
         self._file.check()
+        if self._version is not None and self._version != sqlite.version(self.url):
+            self.close()
+            self._closing.detach()
+            self._start()
         turn = self._file.turn() if write else contextlib.nullcontext()
         with turn, self._transactions.inside(), self._engine.connect() as connection, connection.begin():
             connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -154,6 +168,7 @@ class Database:
         return random.uniform(0.5, 1.0) * min(0.05 * 2**tried, 1.0) if lost and _operational(error) else None
 
     def _start(self) -> None:
+        self._version = sqlite.version(self.url) if self.sqlite else None
         self._engine = self._new_engine()
         self._closing = weakref.finalize(self, self._engine.dispose)
 
@@ -178,6 +193,11 @@ def _operational(error: DBAPIError) -> bool:
     """Whether the server is away or in trouble, not the password or the name of the database wrong."""
     words = str(error.orig)
     return not any(hint in words for hint in ("authentication failed", "does not exist", "no password supplied"))
+
+
+def _refuses_writes(cause: Any) -> bool:
+    """Whether it is read-only: a file, a disk that is full, a server that is a standby."""
+    return sqlite.refuses_writes(cause) or getattr(cause, "sqlstate", None) == "25006"
 
 
 def _line(error: Any) -> str:

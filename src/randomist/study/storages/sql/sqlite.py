@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import random
+import shutil
 import sqlite3
 import stat
 import time
@@ -16,9 +18,10 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from randomist.errors import StorageError
+from randomist.errors import ReadOnlyStorageError, StorageError
 
 BUSY_MS = 200  # SQLite's own wait for a lock
+FULL = 2**20  # bytes: a disk with less is full, as a transaction with its log may need that much
 
 fcntl: Any = import_module("fcntl") if os.name == "posix" else None
 
@@ -59,7 +62,9 @@ class File:
         try:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            raise StorageError(f"{self._name} refused: unable to open {path}: {error.strerror}") from error
+            denied = error.errno in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC)
+            kind = ReadOnlyStorageError if denied else StorageError
+            raise kind(f"{self._name} refused: unable to open {path}: {error.strerror}") from error
         self._turns.add(file)
         try:
             while True:
@@ -95,15 +100,33 @@ class File:
         return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
+def read_only(url: sa.URL) -> bool:
+    """Whether a file must not be written, or lies where nothing can be."""
+    path = Path(str(url.database))
+    return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def is_full(url: sa.URL) -> bool:
+    return shutil.disk_usage(Path(str(url.database)).parent).free < FULL
+
+
+def version(url: sa.URL) -> tuple[sa.URL, int, int] | None:
+    """Of a file that is read only: changes when somebody else writes it, of which SQLite would not hear."""
+    if not read_only(url):
+        return None
+    found = os.stat(str(url.database))
+    return readable(url), found.st_mtime_ns, found.st_size
+
+
 def readable(url: sa.URL) -> sa.URL:
     """The URL under which SQLite can read a file that must not be written, or lies where nothing can be written.
 
     With its log beside it SQLite needs to write there, or the log's index must be there too; without a log the file is
     complete by itself, and nobody changes it.
     """
-    path = Path(str(url.database))
-    if not path.is_file() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+    if not read_only(url):
         return url
+    path = Path(str(url.database))
     log = Path(f"{path}-wal")
     alone = not log.is_file() or log.stat().st_size == 0
     options = {"mode": "ro", "uri": "true"} | ({"immutable": "1"} if alone else {})
@@ -130,5 +153,14 @@ def set_up(connection: sqlite3.Connection, _: Any) -> None:
 
 def is_busy(error: BaseException | None) -> bool:
     """Whether somebody else holds a lock, so that it can be tried again."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def refuses_writes(error: BaseException | None) -> bool:
+    """Whether nothing can be written, however often it is tried."""
+    return _code(error) in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL)
+
+
+def _code(error: BaseException | None) -> int | None:
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF

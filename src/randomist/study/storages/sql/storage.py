@@ -73,6 +73,9 @@ class SQLStorage(Keeping, Looking, Storage):
     def ping(self, patience: float = 1.0) -> None:
         self.database.read(lambda connection: connection.execute(sa.select(1)).one(), patience=patience)
 
+    def read_only(self) -> bool:
+        return self.database.read_only()
+
     def upgrade(self) -> tuple[int, int]:
         return self.database.upgrade()
 
