@@ -192,19 +192,20 @@ def play(problem: Problem, learner: str, rounds: int, seed: int) -> cells.Row:
     if found is not None:
         row["has"] = bool(found.supported)
         if found.supported:
+            row["width"] = (found.high - found.low) / (problem.best - problem.typical)
             row["miss"] = not found.low - 1e-9 <= float(problem.means(end[None])[0]) <= found.high + 1e-9
     return row
 
 
 def lines(names: Sequence[str], learners: Sequence[str], rows: Rows) -> Iterator[str]:
     """The table."""
-    heads = " ".join(f"{name:>5}" for name in ("fail", "below", "has", "miss"))
+    heads = " ".join(f"{name:>5}" for name in ("fail", "below", "has", "miss", "width"))
     yield f"{'problem':15} {'learner':10} {'average':^13} {'rec':^13} {'worst':>6} {heads} {'ms':>6}"
     for name in names:
         for learner in learners:
             own = rows[name, learner]
             means = " ".join(_with_error(column(own, measure)) for measure in MEASURES)
-            rest = " ".join(f"{_mean(own, key):5.2f}" for key in ("fail", "below", "has", "miss"))
+            rest = " ".join(f"{_mean(own, key):5.2f}" for key in ("fail", "below", "has", "miss", "width"))
             yield f"{name:15} {learner:10} {means} {column(own, 'rec').min():6.2f} {rest} {_mean(own, 'ms'):6.2f}"
     for learner in learners:
         both = [np.mean([column(rows[name, learner], measure).mean() for name in names]) for measure in MEASURES]

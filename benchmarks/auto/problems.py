@@ -271,8 +271,8 @@ PROBLEMS: dict[str, Callable[[int], Problem]] = {
     **{
         name: partial(known, name)
         for name in (
-            "system-6", "smooth-2", "smooth-10", "smooth-20", "basins-2", "plateau-2", "rough-5", "one-of-15",
-            "corner-8", "heavy-4", "burst-3", "coins-2",
+            "system-6", "smooth-2", "smooth-10", "smooth-20", "basins-2", "sparse-3", "plateau-2", "rough-5",
+            "one-of-15", "valley-4", "corner-8", "heavy-4", "burst-3", "coins-2",
         )
     },
 }  # fmt: skip

@@ -5,13 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from randomist.learners.box.pool import FARTHER, apart, cells, once, pooled
-from randomist.learners.box.samples import FEWEST, Samples, scores, units
-from randomist.learners.box.surface import likeliest
+from randomist.learners.box.auto.samples import FARTHER, FEWEST, apart, cells, gathered, once, pooled
+from randomist.learners.box.auto.surface import likeliest
 
 
 def known(points, payoffs):
-    return Samples(points, payoffs, scores(payoffs), units(payoffs), np.zeros(len(payoffs), bool))
+    return gathered(points, payoffs, np.empty((0, points.shape[1])))
 
 
 def slow_cells(points, around, width):

@@ -262,6 +262,7 @@ class Columns(NamedTuple):
     closing: Sequence[int | None]
     extra: Sequence[str | None]
     retracted: Sequence[str | None] = ()  # as for `TrialRow`; none where a storage does not know of it
+    search: Sequence[str | None] = ()  # what the ask of a trial that is not closed left of the search
 
 
 class Everything(NamedTuple):
