@@ -335,7 +335,7 @@ class RemoteStudy:
         body["ticket"] = uuid.uuid4().hex if ticket is None else check_ticket(ticket)
         said = self.client.call("POST", f"{self._path}/{how}", body)
         return [
-            Trial(t["id"], _point(t["decision"]), _point(t["mediator"]), t.get("parameters"), t.get("name"))
+            Trial(t["id"], _point(t["decision"]), _point(t["mediator"]), *map(t.get, ("parameters", "name", "purpose")))
             for t in said["trials"]
         ]
 
