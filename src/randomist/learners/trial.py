@@ -12,7 +12,7 @@ from randomist.spaces import Finite, Space
 ADDED = ("parameters", "name", "purpose")  # fields of a trial that are shown where there are some
 
 
-PURPOSES = ("open", "start", "cloud", "axis", "centre", "scout", "fill", "confirm")  # of the trials of a search
+PURPOSES = ("open", "start", "cloud", "axis", "again", "fill", "confirm")  # of the trials of a search
 
 
 def purpose_of(search: Mapping[str, Any] | None) -> str | None:

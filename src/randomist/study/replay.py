@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -76,15 +77,13 @@ class Past(NamedTuple):
     feasible: np.typing.NDArray[np.bool_]  # (closed,) False where a trial that failed broke a constraint
     observed: Sequence[Any]  # (closed,) what was done, where the environment produces it
     gone: np.typing.NDArray[np.bool_]  # (closed,) True where a trial was taken back
-    searches: Sequence[str | None]  # (asked,) what asks left of the search, of trials that are not closed
+    open: Mapping[int, str | None]  # what asks left of the search, of trials that are not closed
     changes: Sequence[ChangeRow]  # decisions that came and went
 
     def trials(self, numbers: Indices) -> list[Trial]:
         columns = (self.decisions[numbers], self.mediators[numbers])
         trials = [Trial(*trial) for trial in zip(numbers.tolist(), *map(_entries, columns), strict=True)]
-        if not self.searches:
-            return trials
-        return [trial._replace(purpose=asked_for(self.searches[trial.id])) for trial in trials]
+        return [trial._replace(purpose=asked_for(self.open.get(trial.id))) for trial in trials]
 
 
 def read(shapes: Shapes, found: Everything, began: Learner) -> Past:
@@ -120,8 +119,8 @@ def read(shapes: Shapes, found: Everything, began: Learner) -> Past:
             raise shapes.wrong_change(
                 row.place, f"after {row.asked} asks, trial {number} cannot be among {row.closed} closings"
             )
-    searches = columns.search if began.Search is not None else ()
-    return Past(decisions, mediators, closings, payoffs, reasons, feasible, observed, gone, searches, found.changes)
+    rows = decisions, mediators, closings, payoffs, reasons, feasible, observed
+    return Past(*rows, gone, found.open, found.changes)
 
 
 def _closings(shapes: Shapes, columns: Columns) -> Indices:
@@ -338,7 +337,8 @@ def _restored(description: str, checkpoint: Checkpoint, past: Past, shapes: Shap
     lost = numbers[failed & ~past.gone[:closed]]
     for name, which in ((EXCLUDED, excluded), (LOST, lost)):
         if name in state:
-            state[name] = {"ids": which, "mediators": past.mediators[which].reshape(len(which), -1)}
+            size = len(which), math.prod(past.mediators.shape[1:])
+            state[name] = {"ids": which, "mediators": past.mediators[which].reshape(size)}
     state["next_id"] = rest[0].asked if rest else len(past.decisions)
     try:
         state["caches"], state["clipped"] = saved["caches"], saved["clipped"]

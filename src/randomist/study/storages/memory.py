@@ -317,11 +317,10 @@ class MemoryStorage(Storage):
         with self._place.lock:
             mine = self._study(study)
             counters, checkpoint, trials = mine.counters, mine.checkpoint, list(mine.trials)
-            searches, changes = list(mine.searches), list(mine.changes)
-        columns = Columns(*([getattr(row, name) for row in trials] for name in Columns._fields[:-1]))
-        columns = columns._replace(search=searches)
-        search = searches[-1] if searches else None
-        return Everything(counters, checkpoint, columns, search, changes)
+            search, changes = mine.searches[-1] if mine.searches else None, list(mine.changes)
+            waiting = {row.number: mine.searches[row.number] for row in trials if row.closing is None}
+        columns = Columns(*([getattr(row, name) for row in trials] for name in Columns._fields))
+        return Everything(counters, checkpoint, columns, search, changes, waiting)
 
     def save(self, study: int, checkpoint: Checkpoint) -> None:
         with self._place.lock:

@@ -237,7 +237,7 @@ class Auto(BoxLearner):
         )
         if purpose == "fill":
             return self._filling(), 0.0, purpose
-        return point, 0.0 if purpose == "start" else self.search.scale, purpose
+        return point, 0.0 if purpose in ("start", "again") else self.search.scale, purpose
 
     def _opens(self, samples: Samples) -> bool:
         """Whether the next trial is of the opening, which ends sooner at a ceiling."""

@@ -50,6 +50,9 @@ ENOUGH = 10
 AXIS = 0.25, 1.0
 # Share of rounds that fill the box where all may be noise: without, a narrow top is never found.
 FILL = 0.125
+# Share of rounds that play what is recommended once more: without, nobody tells a lucky payoff, or
+# ripples, from noise, and intervals miss.
+AGAIN = 0.0625
 # Scale of the first cloud around a given start: a wider one throws a good start away.
 NEAR_FIRST = 0.02
 
@@ -184,6 +187,8 @@ def played(
         return position, known.start.point, "start"
     if position.all_noise and rng.random() < FILL:
         return position, best, "fill"
+    if not position.all_noise and rng.random() < AGAIN:
+        return position, standing(found, known), "again"
     if rng.random() < min(AXIS[0], AXIS[1] / math.sqrt(known.payoffs)):
         return position, moved_along(best, scale, parameters, rng), "axis"
     return position, best, "cloud"
