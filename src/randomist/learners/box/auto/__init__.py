@@ -26,12 +26,12 @@ from randomist.learners.box.auto.samples import (
     gathered,
     remembered,
 )
-from randomist.learners.box.auto.search import LARGEST, Known, Position, Start
+from randomist.learners.box.auto.search import LARGEST, Coordinates, Known, Position, Start
 from randomist.learners.box.base import BoxLearner
 from randomist.learners.box.filling import filling_point
 from randomist.learners.payoffs import number
 from randomist.learners.trial import PURPOSES, Trial
-from randomist.parameters import Choice
+from randomist.parameters import Choice, Integer
 from randomist.spaces import Box
 
 # Points that fill the box at first, one more than dimensions between these bounds: with fewer a
@@ -373,15 +373,20 @@ def played_at(points: Array, rows: Array) -> Indices:
     return np.array([(points == row).all(axis=1).sum() for row in rows])
 
 
-def coordinates(space: Box) -> list[tuple[Indices, int]]:
-    """Of each parameter its coordinates, and how many options it has; 0 for a number."""
+def coordinates(space: Box) -> list[Coordinates]:
+    """Of each parameter, in their order."""
     if space.meaning is None:
-        return [(np.array([i]), 0) for i in range(space.dimension)]
-    found, at = [], 0
+        return [Coordinates(np.array([i])) for i in range(space.dimension)]
+    found, first = [], 0
     for one in space.meaning.parameters.values():
-        options = len(one.options) if isinstance(one, Choice) else 0
-        found.append((np.arange(at, at + one.size), options))
-        at += one.size
+        at = np.arange(first, first + one.size)
+        first += one.size
+        if isinstance(one, Choice):
+            found.append(Coordinates(at, len(one.options)))
+        elif isinstance(one, Integer):
+            found.append(Coordinates(at, 0, max(0.5 / (one.high - one.low + 1), 0.01)))
+        else:
+            found.append(Coordinates(at))
     return found
 
 

@@ -81,6 +81,14 @@ class Position:
         return np.asarray((trials >= self.confirm) & (trials < self.confirm + self.confirms))
 
 
+class Coordinates(NamedTuple):
+    """Those of a parameter, and how it moves."""
+
+    at: Indices
+    options: int = 0  # of a choice
+    least: float = 0.01  # scale of its moves, in widths of the box: shorter ones learn nothing
+
+
 class Start(NamedTuple):
     """A present setting that the user gave, and what its own plays paid, in `units`."""
 
@@ -175,7 +183,7 @@ def played(
     before: Position | None,
     known: Known,
     cloud: Array,
-    parameters: list[tuple[Indices, int]],
+    parameters: list[Coordinates],
     rng: Generator,
 ) -> tuple[Position, Array, str]:
     """Where the search is in a round, the point that is played, and what for."""
@@ -318,18 +326,16 @@ def scale_at(found: Landscape, best: Array, scale: float, cloud: Array) -> float
     return scale
 
 
-def moved_along(
-    best: Array, scale: float, parameters: list[tuple[Indices, int]], rng: Generator
-) -> Array:
+def moved_along(best: Array, scale: float, parameters: list[Coordinates], rng: Generator) -> Array:
     """The best point, moved along one parameter; a choice takes another option.  (d,)
 
-    The step is s 2^j N(0, 1) with chance 2^-j, j >= 1, at most half the box, and reflected. No
+    The step is s 2^j N(0, 1) with chance 2^-j, j >= 1, at most half the box, and reflected; s is
+    the cloud's scale, and of a whole number no less than half of what it takes to the next one. No
     surface is asked: where a cloud narrowed too soon, it is too sure of what is beyond, and only
-    plays may speak against a region. `parameters` has the coordinates of each, and how many
-    options it has; 0 says that it is a number.
+    plays may speak against a region.
     """
     point = best.copy()
-    at, options = parameters[rng.integers(len(parameters))]
+    at, options, least = parameters[rng.integers(len(parameters))]
     if options:
         now = int(point[at[0]] >= 0.5) if len(at) == 1 else int(np.argmax(point[at]))
         other = (now + 1 + int(rng.integers(options - 1))) % options
@@ -337,7 +343,8 @@ def moved_along(
         point[at] = half if len(at) == 1 else one
         return point
     doublings = 1 - int(math.log2(1.0 - rng.random()))
-    step = np.abs(point[at] + rng.standard_normal() * min(scale * 2.0**doublings, 0.5))
+    reach = min(max(scale, least) * 2.0**doublings, 0.5)
+    step = np.abs(point[at] + rng.standard_normal() * reach)
     point[at] = np.clip(np.where(step > 1, 2 - step, step), 0.0, 1.0)
     return point
 
