@@ -19,8 +19,8 @@ from randomist.learners.box.auto import interval as intervals
 from randomist.learners.box.auto import search
 from randomist.learners.box.auto.interval import Confirmation, Interval
 from randomist.learners.box.auto.samples import (
-    FEWEST,
     GRAIN,
+    POINTS,
     REMEMBERED,
     Samples,
     gathered,
@@ -102,7 +102,7 @@ class Auto(BoxLearner):
         self._cloud = np.concatenate([half, -half])
         self._parameters = coordinates(self.space)
         self._begun = np.empty((0, d)), np.empty(0)  # known before: points and payoffs
-        self.infeasible: dict[int, Array] = {}  # mediators of trials that were told to be so, by id
+        self.infeasible: dict[int, Array] = {}  # mediators of trials that were told so, by id
         self.lost: dict[int, Array] = {}  # and of those that failed
         self._top: tuple[Any, Array] | None = None  # what is recommended, and what was known for it
 
@@ -131,8 +131,7 @@ class Auto(BoxLearner):
     def bands(self, points: ArrayLike, level: float = 0.95) -> tuple[Estimates, Array, Array]:
         """`estimate`, and the low and high of `interval`: NaN where unsupported.  (n,) each
 
-        Where there are many samples, those near the first point stand for themselves, and others
-        for their neighbours: so these bounds are `interval`'s at the first point.
+        Of many samples, those far from the first point stand for their neighbours, too.
         """
         probability(level, "level")
         rows = inside(self.space, points, "points")
@@ -154,9 +153,8 @@ class Auto(BoxLearner):
     def interval(self, point: ArrayLike | None = None, level: float = 0.95) -> Interval:
         """An interval for the mean payoff at a point, by default the recommended one.
 
-        It stands on the Gaussian process: on a mean payoff that is about as smooth as it was found
-        to be. Where too few samples are near for that it answers "unsupported", and not a number;
-        `confirm` gives intervals that assume less.
+        It stands on a mean payoff that is about as smooth as it was found to be. Where too few
+        samples are near for that it answers "unsupported"; `confirm` assumes less.
         """
         probability(level, "level")
         if point is None:
@@ -178,11 +176,9 @@ class Auto(BoxLearner):
     def confirmed(self, level: float = 0.95) -> Confirmation:
         """What the plays of the last `confirm` say about that point alone.
 
-        The point was chosen before them, so independent payoffs are all that is needed: for the
-        mean where `payoff_range` is known, and for the median always. Without a known range the
-        mean gets Student's interval, which says that it is asymptotic. Where all plays paid what
-        other points paid, too, as successes do, that would be no interval at all: the range of all
-        that was told stands for the real one.
+        Independent payoffs are all that is needed: for the mean where `payoff_range` is known, and
+        for the median always. Else the mean gets Student's interval, which is asymptotic; where all
+        plays paid what other points paid, too, the range of all that was told stands for the real.
         """
         probability(level, "level")
         now, ids = self.search, self.record.ids
@@ -191,8 +187,8 @@ class Auto(BoxLearner):
             raise NoDataError(
                 "no play of a confirmation was told; ask for some with confirm(n), and tell them"
             )
-        known = not self._scale.running and not self._scale.unbounded
-        ends = (self._scale.low, self._scale.high) if known else None
+        open_ended = self._scale.running or self._scale.unbounded
+        ends = None if open_ended else (self._scale.low, self._scale.high)
         found = intervals.confirmation(self.record, rows, ends, level)
         return found._replace(point=self._point(found.point))
 
@@ -207,9 +203,8 @@ class Auto(BoxLearner):
             raise ShapeError(
                 f"give one payoff per point, got {len(rows)} points and {len(values)} payoffs"
             )
-        if not self._scale.running:
-            for value in values:
-                self._scale.unit(value)  # refuses
+        for value in values if not self._scale.running else ():
+            self._scale.unit(value)  # refuses
         known = self._begun
         self._begun = np.concatenate([known[0], rows]), np.concatenate([known[1], values])
 
@@ -245,7 +240,6 @@ class Auto(BoxLearner):
         return (self._next_id == 0 and self.first is not None) or (few and not samples.ceiling)
 
     def _filling(self) -> Array:
-        """The next of the points that fill the box, the first one as given.  (d,)"""
         if self._next_id == 0 and self.first is not None:
             return self.space.to_unit(np.ravel(self.first))
         return filling_point(self._next_id, self._shift)
@@ -284,8 +278,8 @@ class Auto(BoxLearner):
     def _seen(self, pending: Array) -> Known:
         failed = self.infeasible | self.lost
         samples = self._samples([failed[id_] for id_ in sorted(failed)[-REMEMBERED:]])
-        given = None if self.first is None else self.space.to_unit(np.ravel(self.first))
-        return Known(samples, self._known(), Start.of(given, samples), pending)
+        start = None if self.first is None else self.space.to_unit(np.ravel(self.first))
+        return Known(samples, self._known(), Start.of(start, samples), pending)
 
     def _samples(self, failed: Any) -> Samples:
         """A bounded number of all payoffs, and calls that failed."""
@@ -295,14 +289,12 @@ class Auto(BoxLearner):
         at = self.space.to_unit(np.concatenate([points, told]))
         return gathered(at, paid, self._unit(failed, REMEMBERED))
 
-    def _unit(self, mediators: Any, most: int = FEWEST) -> Array:
-        """The first of these as points of the unit cube.  (p, d)"""
-        rows = [np.ravel(mediator) for mediator in islice(mediators, most)]
-        points = np.array(rows, dtype=np.float64).reshape(-1, self.space.dimension)
-        return self.space.to_unit(points)
+    def _unit(self, mediators: Any, most: int = POINTS[0]) -> Array:
+        """The first of these in the unit cube.  (p, d)"""
+        rows = np.array([np.ravel(mediator) for mediator in islice(mediators, most)], np.float64)
+        return self.space.to_unit(rows.reshape(-1, self.space.dimension))
 
     def _clipped(self, payoffs: Array) -> Array:
-        """Payoffs of the record within a range that is fixed."""
         scale = self._scale
         return payoffs if scale.running else np.clip(payoffs, scale.low, scale.high)
 
@@ -318,10 +310,7 @@ class Auto(BoxLearner):
         self.infeasible[ticket.id] = np.ravel(ticket.mediator)
 
     def fail(self, trial: Trial | int, reason: str = "") -> None:
-        """An asked trial that will never be answered: the search keeps away from where calls fail.
-
-        It enters no estimate.
-        """
+        """A trial that is never answered: the search keeps away from where calls fail."""
         ticket = self._ticket(trial)
         super().fail(ticket, reason)
         self.lost[ticket.id] = np.ravel(ticket.mediator)

@@ -22,8 +22,6 @@ from randomist.learners.box.auto.surface import USUAL, Evidence, Surface, length
 SUPPORT = 5.0, 0.5
 # Than a surface says, for what it does not know, that it is the right one: at 1 one in ten misses.
 WIDER = 1.5
-# Cells, than those of a search: wider ones hide that the mean payoff is steeper than its surface.
-FINER = 0.25
 # Nats by which a surface is much less likely than another: with fewer, doubt does not count.
 MUCH = 4.0
 # Variance of ripples over that of the noise: without, ripples are taken for noise.
@@ -188,7 +186,7 @@ class Report(NamedTuple):
 
 def report(samples: Samples, near: Array, grain: float) -> Report:
     """Surfaces through samples, in cells finer than a search's.  (d,)"""
-    chosen, payoffs = samples.near(near, FINER * grain), samples.payoffs
+    chosen, payoffs = samples.near(near, grain / 4), samples.payoffs  # wider ones hide steep places
     kept = payoffs[chosen.point >= 0]
     low, span = float(kept.min()), float(np.ptp(kept)) or 1.0
     surfaces = possible(chosen.points, chosen.of((payoffs - low) / span))

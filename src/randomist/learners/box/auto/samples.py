@@ -16,8 +16,8 @@ GRAIN = 0.001, 0.04
 FARTHER = 4.0
 # Payoffs that are looked at: the last ones, and as many of those before; more cost time.
 REMEMBERED = 1024
-# Points of a surface, at least, at most, and per dimension: fewer forget, more cost time.
-FEWEST, MOST, EACH = 200, 300, 15
+# Points of a surface, at least, per dimension, and at most: fewer forget, more cost time.
+POINTS = 200, 15, 300
 # Points, near and far alike, by which smoothness is fitted: of all of them, the near ones decide.
 SPREAD = 80
 # What the distance from the median counts in a score: at 0 a cliff is one rank deep.
@@ -154,7 +154,7 @@ class Samples(NamedTuple):
     def near(self, point: Array, grain: float) -> Pool:
         """All of them; if these are too many, those in one cell as one, and if these are still too
         many, the cells of the last ones, the nearest cells, and some of all others."""
-        n, most = len(self.payoffs), min(max(FEWEST, EACH * point.size), MOST)
+        n, most = len(self.payoffs), min(max(POINTS[0], POINTS[1] * point.size), POINTS[2])
         if n <= most:
             return apart(self.points)
         cell = cells(self.points, point, grain)

@@ -48,8 +48,6 @@ ENOUGH = 10
 # Share of rounds along one parameter, and the same times √n: a wrong option or a poor basin is left
 # later with less, and with more they cost what they find.
 AXIS = 0.25, 1.0
-# Share of rounds that fill the box where all may be noise: without, a narrow top is never found.
-FILL = 0.125
 # Share of rounds that play what is recommended once more: without, nobody tells a lucky payoff, or
 # ripples, from noise, and intervals miss.
 AGAIN = 0.0625
@@ -193,7 +191,7 @@ def played(
     best, scale = position.best, position.scale
     if known.start.due(found, best, known.payoffs):
         return position, known.start.point, "start"
-    if position.all_noise and rng.random() < FILL:
+    if position.all_noise and rng.random() < 2 * AGAIN:  # else a narrow top is never found
         return position, best, "fill"
     if not position.all_noise and rng.random() < AGAIN:
         return position, standing(found, known), "again"
