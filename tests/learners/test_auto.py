@@ -224,6 +224,15 @@ def test_a_bounded_number_of_samples_is_looked_at():
             assert np.diff(rows[:500]).max() <= 2 * known / REMEMBERED  # of all times
 
 
+def test_of_many_known_results_no_more_are_looked_at():
+    learner, rng = rd.Auto(low=[0, 0], high=1, seed=0), np.random.default_rng(0)
+    learner.begin(rng.random((5000, 2)), rng.random(5000))
+    fed(learner, 3)
+    samples = learner._samples(())
+    assert len(samples.payoffs) <= 2 * REMEMBERED
+    np.testing.assert_array_equal(samples.payoffs[-3:], learner.record.payoffs)
+
+
 def test_mean_excess_is_of_the_largest():
     assert mean_excess(np.array([3.0])) == 0
     assert mean_excess(np.array([0.0, 1.0])) == 1

@@ -131,7 +131,7 @@ class Auto(BoxLearner):
     def bands(self, points: ArrayLike, level: float = 0.95) -> tuple[Estimates, Array, Array]:
         """`estimate`, and the low and high of `interval`: NaN where unsupported.  (n,) each
 
-        Of many samples, those far from the first point stand for their neighbours, too.
+        Samples far from the first point stand for their neighbours, too.
         """
         probability(level, "level")
         rows = inside(self.space, points, "points")
@@ -283,10 +283,11 @@ class Auto(BoxLearner):
 
     def _samples(self, failed: Any) -> Samples:
         """A bounded number of all payoffs, and calls that failed."""
-        (points, payoffs), rows = self._begun, remembered(self.told)
-        told = self.record.mediators[rows].reshape(-1, self.space.dimension)
-        paid = np.concatenate([payoffs, self._clipped(self.record.payoffs[rows])])
-        at = self.space.to_unit(np.concatenate([points, told]))
+        (points, payoffs), chosen = self._begun, remembered(self._known())
+        old, new = chosen[chosen < len(payoffs)], chosen[chosen >= len(payoffs)] - len(payoffs)
+        told = self.record.mediators[new].reshape(-1, self.space.dimension)
+        paid = np.concatenate([payoffs[old], self._clipped(self.record.payoffs[new])])
+        at = self.space.to_unit(np.concatenate([points[old], told]))
         return gathered(at, paid, self._unit(failed, REMEMBERED))
 
     def _unit(self, mediators: Any, most: int = POINTS[0]) -> Array:
@@ -298,8 +299,7 @@ class Auto(BoxLearner):
         scale = self._scale
         return payoffs if scale.running else np.clip(payoffs, scale.low, scale.high)
 
-    # What is told; saved and loaded.
-
+    # Told, saved and loaded.
     def _absorb(self, decision: Any, mediator: Any, payoff: float) -> None:
         """Nothing: all is in the record."""
 
