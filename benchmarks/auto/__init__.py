@@ -1,1 +1,1 @@
-"""How `Auto` fares on noisy functions of its own: `python -m benchmarks.auto.trial`."""
+"""How `Auto` fares on a design set of its own: `python -m benchmarks.auto`."""

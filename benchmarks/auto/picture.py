@@ -20,7 +20,7 @@ def main() -> None:
     looked = []
     for t in range(ROUNDS):
         trial = learner.ask()
-        looked.append(learner.scouts(trial))
+        looked.append(trial.purpose != "cloud")
         learner.tell(trial, function.payoff(np.atleast_1d(trial.mediator), rng, t))
     low, high = float(function.low[0]), float(function.high[0])
     line = np.linspace(low, high, 400)
@@ -30,7 +30,7 @@ def main() -> None:
     above.plot(line, function.mean(line[:, None]), color="0.5", linestyle=":", label="true mean payoff")
     above.plot(line, found.value, color="C0", label="surface through the payoffs, ± a deviation")
     above.fill_between(line, found.value - found.width, found.value + found.width, color="C0", alpha=0.2, linewidth=0)
-    above.scatter(plays[looks], payoffs[looks], color="C1", marker="x", label="played to see: filling, scouts")
+    above.scatter(plays[looks], payoffs[looks], color="C1", marker="x", label="the opening, along a parameter")
     above.scatter(plays[~looks], payoffs[~looks], color="C2", s=14, label="played to earn")
     above.axvline(best, color="C3", linewidth=1, label="recommended")
     above.set_ylabel("payoff")

@@ -1,6 +1,6 @@
 """Record what every learner does on every kind of space: `python -m tests.golden.record`, run with version 0.1.0.
 
-`python -m tests.golden.record realist auto` was run with 0.2.0, which renewed these learners.
+`python -m tests.golden.record realist` was run with 0.2.0, which renewed that learner. `Auto` has no golden runs.
 
 Decisions are kept as they are; of the mediators, one number for every 50 rounds, which all of them enter.
 """

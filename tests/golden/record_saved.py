@@ -21,7 +21,7 @@ CASES = [  # one space of each kind, and every learner
     *((name, "gaussians") for name in (*problems.SHARING, *problems.BANDITS)),
     *(("optimist", space) for space in problems.FINITE if space != "gaussians"),
     *((name, "rectangle") for name in problems.BOX_LEARNERS),
-    *(("realist", "categories"), ("optimist per-step", "per-decision"), ("realist", "likelihoods"), ("auto", "line")),
+    *(("realist", "categories"), ("optimist per-step", "per-decision"), ("realist", "likelihoods")),
 ]
 
 

@@ -295,7 +295,7 @@ def test_threads_share_a_learner():
     sampler = RandomistSampler(seed=0)
     study = optuna.create_study(sampler=sampler)
     study.optimize(objective, n_trials=40, n_jobs=4)
-    assert len({(p["x"], p["n"]) for p in suggested(study)}) >= 36  # a replay or two are meant
+    assert len({(p["x"], p["n"]) for p in suggested(study)}) >= 32  # some play once more what is recommended
     assert study.best_value < 0.1
 
 

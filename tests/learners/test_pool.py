@@ -5,13 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from randomist.learners.box.pool import FARTHER, apart, cells, once, pooled
-from randomist.learners.box.samples import FEWEST, Samples, scores, units
-from randomist.learners.box.surface import likeliest
+from randomist.learners.box.auto.samples import FARTHER, POINTS, apart, cells, gathered, once, pooled
+from randomist.learners.box.auto.surface import likeliest
 
 
 def known(points, payoffs):
-    return Samples(points, payoffs, scores(payoffs), units(payoffs), np.zeros(len(payoffs), bool))
+    return gathered(points, payoffs, np.empty((0, points.shape[1])))
 
 
 def slow_cells(points, around, width):
@@ -61,13 +60,13 @@ def test_payoffs_of_a_cell_are_their_mean_and_what_scatters():
 
 def test_few_samples_stay_apart():
     rng = np.random.default_rng(1)
-    points = np.repeat(rng.random((FEWEST // 2, 2)), 2, axis=0)  # each of them twice
-    samples = known(points, rng.random(FEWEST))
+    points = np.repeat(rng.random((POINTS[0] // 2, 2)), 2, axis=0)  # each of them twice
+    samples = known(points, rng.random(POINTS[0]))
     near = samples.near(points[0], 0.04)
     np.testing.assert_array_equal(near.points, points)
     assert near.of(samples.payoffs).scatter == 0
     assert [x.tolist() for x in near.of(samples.payoffs)[:2]] == [x.tolist() for x in once(samples.payoffs)[:2]]
-    assert apart(points).plays.tolist() == [1] * FEWEST
+    assert apart(points).plays.tolist() == [1] * POINTS[0]
 
 
 def test_many_samples_near_one_another_all_count():
@@ -75,7 +74,7 @@ def test_many_samples_near_one_another_all_count():
     points = np.clip(0.5 + 0.02 * rng.standard_normal((1500, 2)), 0, 1)
     samples = known(points, rng.random(1500))
     near = samples.near(np.full(2, 0.5), 0.02)
-    assert len(near.points) <= FEWEST
+    assert len(near.points) <= POINTS[0]
     assert near.plays.sum() == 1500
     assert near.of(samples.payoffs).variance == pytest.approx(samples.payoffs.var(), rel=1e-12)
 
@@ -85,10 +84,10 @@ def test_of_too_many_cells_the_last_the_nearest_and_some_others_remain():
     points, middle = rng.random((1000, 6)), np.full(6, 0.5)
     samples = known(points, rng.random(1000))
     near = samples.near(middle, 0.001)
-    assert len(near.points) == FEWEST
-    assert (near.point[-FEWEST // 4 :] >= 0).all()
+    assert len(near.points) == POINTS[0]
+    assert (near.point[-POINTS[0] // 4 :] >= 0).all()
     distance = np.linalg.norm(points - middle, axis=1)
-    nearest = np.argsort(distance)[: FEWEST // 4]
+    nearest = np.argsort(distance)[: POINTS[0] // 4]
     assert (near.point[nearest] >= 0).all()
     kept = distance[near.point >= 0]
     assert kept.max() == distance.max()  # of those far away some

@@ -3,9 +3,6 @@
 import numpy as np
 
 import randomist as rd
-from randomist.learners.box.landscape import Landscape
-from randomist.learners.box.pool import once
-from randomist.learners.box.surface import surface
 
 PLACE = np.array([0.3, 0.8])
 
@@ -73,15 +70,3 @@ def test_what_was_confirmed_stays_recommended_until_the_search_goes_on():
     told(learner, trials, rng, noise=3.0)
     assert np.array_equal(learner.recommend(), learner.confirmed().point)
     assert np.array_equal(rd.load(learner.state()).recommend(), point)
-
-
-def test_a_recommendation_stands_on_plays_where_the_point_that_is_played_does():
-    rng = np.random.default_rng(0)
-    points = np.concatenate([0.3 + 0.02 * rng.standard_normal((60, 2)), [[0.8, 0.8]]])
-    payoffs = np.append(0.5 + 0.1 * rng.standard_normal(60), 3.0)
-    through = surface(points, once(payoffs), 0, 5, np.empty((0, 2)))
-    found, played, lucky = Landscape(through, through, 0.0, 1.0, 0.0, None), np.array([0.3, 0.3]), points[-1]
-    assert through.means(lucky[None])[0] > through.means(played[None])[0]
-    assert not found.stands(lucky, played)
-    assert found.stands(played, lucky)
-    assert found.stands(lucky, np.array([0.1, 0.9]))  # neither does

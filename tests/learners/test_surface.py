@@ -8,14 +8,11 @@ from scipy.spatial.distance import cdist
 from scipy.stats import multivariate_normal, norm
 
 from randomist.importance.passes import surface as passes
-from randomist.learners.box import landscape as landscapes
-from randomist.learners.box import surface as surfaces
-from randomist.learners.box.alternatives import SHARES, Rippled, possible, rippled
-from randomist.learners.box.climbing import LARGEST, SMALLEST, STEP, scale_at
-from randomist.learners.box.interval import of_surfaces
-from randomist.learners.box.landscape import Landscape, border
-from randomist.learners.box.pool import FINEST, WIDEST, Payoffs, once
-from randomist.learners.box.surface import LENGTHS, NOISES, USUAL, Evidence, likeliest, surface
+from randomist.learners.box.auto import surface as surfaces
+from randomist.learners.box.auto.interval import SHARES, Report, Rippled, possible, rippled
+from randomist.learners.box.auto.samples import GRAIN, Payoffs, once
+from randomist.learners.box.auto.search import LARGEST, SMALLEST, STEP, Landscape, room, scale_at
+from randomist.learners.box.auto.surface import LENGTHS, NOISES, USUAL, Evidence, likeliest, surface
 
 NONE = np.empty((0, 3))
 
@@ -113,7 +110,7 @@ def test_within_a_grain_mean_payoffs_differ_by_a_part_of_the_noise(rng):
         noise = NOISES[at[1]] * (1 - matern(samples, samples, LENGTHS[at[0]] * math.sqrt(3)).mean())
         assert within == pytest.approx(surfaces.SHARE * noise, rel=0.15)  # of 400 points, and to the first order
     fit = likeliest(samples, once(payoffs), *USUAL)
-    assert fit.grain == min(max(evidence.grain(fit[:2]), FINEST), WIDEST)
+    assert fit.grain == min(max(evidence.grain(fit[:2]), GRAIN[0]), GRAIN[1])
 
 
 def test_covariances_equal_the_kernel(rng):
@@ -138,13 +135,13 @@ def test_climbing_goes_uphill_and_stays_in_the_cube(rng):
     samples, payoffs = problem(rng)
     found, steps = surface(samples, once(payoffs), 4, 3, NONE), np.array([0.01, 0.1, 0.5])
     for start in rng.random((10, 3)):
-        path = np.concatenate([start[None], found.uphill(start, steps, 6)])
+        path = np.concatenate([start[None], found.uphill(start, steps)])
         assert ((path >= 0) & (path <= 1)).all()
         assert found.means(path)[1] > found.means(path)[0]  # the first step is short enough
         lengths = np.linalg.norm(np.diff(path, axis=0), axis=1)
         assert (lengths <= 0.5 + 1e-12).all()
     flat = surface(samples, once(np.full(60, 0.5)), 4, 3, NONE)
-    assert flat.uphill(start, steps, 6).shape == (0, 3)
+    assert flat.uphill(start, steps).shape == (0, 3)
 
 
 def test_what_is_pending_counts_as_if_it_paid_what_is_expected(rng):
@@ -183,28 +180,28 @@ def test_a_cloud_is_as_wide_as_its_plays_teach(rng, d, patience, noise):
     samples = rng.random((80, d))
     payoffs = -np.sum((samples - 0.5) ** 2, axis=1) + noise * rng.standard_normal(80)
     found = surface(samples, once(payoffs), 4, 1 if noise == 0 else 4, np.empty((0, d)))
-    land = Landscape(found, found, -math.inf, 1.0, 0.0, None)
+    land = Landscape(found, found, -math.inf, 1.0, 0.0)
     best, half = np.full(d, 0.5), rng.standard_normal((8, d))
     cloud = np.concatenate([half, -half])
 
-    def pays(scale, room, patience):
+    def pays(scale, most_lost, patience):
         points = np.clip(best + scale * cloud, 0, 1)
         mean, deviation = found.posterior(points)
         loss, below = found.means(best[None])[0] - mean.mean(), payoffs.max() + math.sqrt(found.noise) - mean
         twice = patience * 2 * deviation**2 / np.sqrt(deviation**2 + found.noise)
-        most = np.minimum(np.minimum(np.maximum(below, 0), twice), patience * room)
+        most = np.minimum(np.minimum(np.maximum(below, 0), twice), patience * most_lost)
         return loss <= twice.mean() and loss <= most.mean()
 
-    def widest(room, patience):
+    def widest(most_lost, patience):
         scale = LARGEST
-        while scale > SMALLEST and not pays(scale, room, patience):
+        while scale > SMALLEST and not pays(scale, most_lost, patience):
             scale = max(STEP * scale, SMALLEST)
         return scale
 
-    for room in (math.inf, 0.02, 0.0):
-        scale = scale_at(land._replace(room=room), best, LARGEST, cloud)
-        assert scale == widest(room, patience)
-        assert scale_at(land._replace(room=room), best, scale, cloud) == scale
+    for most_lost in (math.inf, 0.02, 0.0):
+        scale = scale_at(land._replace(room=most_lost), best, LARGEST, cloud)
+        assert scale == widest(most_lost, patience)
+        assert scale_at(land._replace(room=most_lost), best, scale, cloud) == scale
     assert scale == SMALLEST  # there is nothing to find
     if d == 64:
         assert scale_at(land._replace(room=0.02), best, LARGEST, cloud) > widest(0.02, patience=1.0)
@@ -238,9 +235,9 @@ def test_there_is_more_to_find_where_the_best_payoffs_differ_or_noise_hides_it(r
     none, best = np.empty((0, 2)), np.array([0.5, 0.5])
     coins = surface(samples, once((rng.random(60) < 0.5).astype(float)), 4, 6, none)
     plain = surface(samples, once(np.minimum(samples.sum(axis=1), 0.5)), 4, 0, none)  # a ceiling without noise
-    assert landscapes.room(coins, best, 60, 0.0) == pytest.approx(2 * coins.noise_near(best) / math.sqrt(60))
-    assert landscapes.room(coins, best, 60, 0.0) > 20 * landscapes.room(plain, best, 60, 0.0)
-    assert landscapes.room(plain, best, 60, 0.25) == 0.25
+    assert room(coins, best, 60, 0.0) == pytest.approx(2 * coins.noise_near(best) / math.sqrt(60))
+    assert room(coins, best, 60, 0.0) > 20 * room(plain, best, 60, 0.0)
+    assert room(plain, best, 60, 0.25) == 0.25
 
 
 def test_the_likeliest_neighbour_is_found(rng):
@@ -326,7 +323,10 @@ def test_ripples_that_show_make_an_interval_wider():
             samples, payoffs = with_ripples(np.random.default_rng(seed), height)
             first, others = possible(samples, once(payoffs))
             plain = [first, *(one for one in others if not isinstance(one, Rippled))]
-            widths = [np.diff(of_surfaces(which, top, 0.95), axis=0)[0, 0] for which in ([first, *others], plain)]
+            widths = [
+                np.diff(Report(which[0], which[1:], 0.0, 1.0, 9).bounds(top, 0.95), axis=0)[0, 0]
+                for which in ([first, *others], plain)
+            ]
             found.append(widths[0] / widths[1] if np.isfinite(widths[0]) else math.inf)  # or unsupported
     assert np.median(ratios[0.0]) < 1.1
     assert np.median(ratios[0.2]) > 1.2
@@ -358,31 +358,14 @@ def test_equal_points_and_equal_payoffs_are_no_error(rng):
     assert 0 <= at[1] < len(NOISES)
 
 
-def test_border_goes_through_what_is_feasible(rng):
-    feasible, infeasible = rng.random((40, 2)) * [0.5, 1], [0.55, 0] + rng.random((30, 2)) * [0.45, 1]
-    found = border(feasible, infeasible)
-    samples = np.concatenate([feasible, infeasible])
-    matrix = matern(samples, samples, found.length) + landscapes.BLUR * np.eye(70)
-    weights = np.linalg.solve(matrix, -(np.arange(70) >= 40).astype(float))
-    points = rng.random((20, 2))
-    np.testing.assert_allclose(found.chances(points), 1 + matern(points, samples, found.length) @ weights, atol=1e-10)
-    assert (found.chances(feasible) > 0.5).mean() > 0.95
-    assert (found.chances(infeasible) < 0.5).mean() > 0.95
-    assert border(feasible, np.empty((0, 2))) is None
-
-
 def test_ranks_decide_among_points_that_are_not_clearly_worse_by_payoff(rng):
     """Ranks rise to the right; payoffs fall off a cliff there."""
     samples = rng.random((200, 2))
     scores, payoffs = samples[:, 0], np.where(samples[:, 0] < 0.7, 0.9, 0.0) + 0.01 * rng.standard_normal(200)
     none = np.empty((0, 2))
     by_score, by_payoff = surface(samples, once(scores), 4, 1, none), surface(samples, once(payoffs), 2, 1, none)
-    found = Landscape(by_score, by_payoff, 0.9, 1.0, 0.0, None)
+    found = Landscape(by_score, by_payoff, 0.9, 1.0, 0.0)
     line = np.stack([np.linspace(0.05, 0.95, 91), np.full(91, 0.5)], axis=1)
     best = line[int(np.argmax(found.values(line)))]
     assert 0.55 < best[0] < 0.72  # as far as payoffs go
     assert line[int(np.argmax(by_score.cautious(line)))][0] > 0.9
-    forbidden = border(samples[samples[:, 0] < 0.4], samples[samples[:, 0] > 0.45])
-    inside = line[int(np.argmax(found._replace(border=forbidden).values(line)))]
-    assert inside[0] < 0.46
-    assert not found._replace(border=forbidden).allowed(line[-10:]).any()

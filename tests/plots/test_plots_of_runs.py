@@ -10,7 +10,7 @@ from scipy import stats
 
 import randomist as rd
 from randomist.errors import NoDataError, ParameterError
-from randomist.learners.box.interval import Interval, unsupported
+from randomist.learners.box.auto.interval import Interval, unsupported
 from tests.plots.reading import BOTH, axis_names, limits, made, named, shown
 
 PAID = [3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0]

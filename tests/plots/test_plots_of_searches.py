@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 
 import randomist as rd
 from randomist.errors import NoDataError, ParameterError
-from randomist.learners.box.interval import Interval
+from randomist.learners.box.auto.interval import Interval
 from randomist.plots.marks import ticks as round_ticks
 from tests.plots.reading import BOTH, axis_names, limits, made, named, note, shown, ticks
 

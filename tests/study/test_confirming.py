@@ -255,7 +255,7 @@ def test_over_http(memory):
         with pytest.raises(NoDataError):
             study.confirm(3)
         play(study, 30), play(local, 30)
-        assert study.interval() == local.interval()
+        assert repr(study.interval()) == repr(local.interval())
         assert repr(study.interval([0.1, 9.0], 0.5)) == repr(local.interval([0.1, 9.0], 0.5))
         with pytest.raises(NoDataError):
             study.confirmed()

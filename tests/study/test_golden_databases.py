@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
+import pytest
 
 import randomist as rd
+from randomist.errors import StudyDataError
 from randomist.study.storages import open_storage
 from randomist.study.storages.sql import schema
 from tests import problems
@@ -14,7 +15,8 @@ from tests.golden.record import FOLDER, plain
 from tests.golden.record_saved import STUDIES
 
 LARGE = {"checkpointed", "checkpointed-auto"}  # not in the dump of PostgreSQL
-CHANGED = {"realist", "auto", "checkpointed-auto"}  # which decide in another way since 0.2.0
+CHANGED = {"realist"}  # which decides in another way since 0.2.0
+UNREADABLE = {"auto", "checkpointed-auto"}  # whose searches an unreleased version wrote
 
 
 def test_databases_are_upgraded_and_go_on(old_database):
@@ -22,7 +24,7 @@ def test_databases_are_upgraded_and_go_on(old_database):
     known = json.loads((FOLDER / "studies.json").read_text())
     names = rd.study.study_names(old_database)
     assert set(names) == set(STUDIES) - (set() if old_database.startswith("sqlite") else LARGE)
-    for name in names:
+    for name in sorted(set(names) - UNREADABLE):
         _, space, told = STUDIES[name]
         with rd.load_study(name, storage=old_database) as study:
             trials = study.trials()
@@ -37,29 +39,8 @@ def test_databases_are_upgraded_and_go_on(old_database):
                 assert [plain(t.decision) for t in following] == known[name]["next"]
 
 
-def test_auto_of_an_old_database_stays_in_its_box_from_now_on(old_database):
-    """0.1.0 played mediators outside of the box, at scales from 0.01 on; they stay as they are, and inform it."""
+def test_a_search_of_an_old_auto_is_refused_by_its_row(old_database):
     open_storage(old_database).upgrade()
-    for name in {"auto", "checkpointed-auto"} & set(rd.study.study_names(old_database)):
-        _, space, told = STUDIES[name]
-        study = rd.load_study(name, storage=old_database)
-        low, high = study.space.corners
-        old = study.trials()
-        assert any((np.ravel(t.mediator) < low).any() or (np.ravel(t.mediator) > high).any() for t in old)
-        assert min(t.decision[-1] for t in old) >= 0.01
-        assert study.learner.told == told
-        assert not study.learner.infeasible
-        assert {t.feasible for t in old} == {True, None}
-        study.tell(old[-1].id, feasible=False)  # asked by 0.1.0
-        later = []
-        for i in range(25):
-            study = study if i % 5 else rd.load_study(name, storage=old_database)  # it resumes
-            later.append(study.ask())
-            problems.tell(study, later[-1], space)
-        later += study.confirm(3)
-        loaded = rd.load_study(name, storage=old_database)
-        assert list(loaded.learner.infeasible) == [old[-1].id]
-        assert loaded.learner.search.confirms == 3
-        points = np.array([np.ravel(t.mediator) for t in later])
-        assert ((low <= points) & (points <= high)).all()
-        assert np.isfinite(loaded.estimate([loaded.recommend()]).value).all()
+    for name in UNREADABLE & set(rd.study.study_names(old_database)):
+        with pytest.raises(StudyDataError, match="its search cannot be read"):
+            rd.load_study(name, storage=old_database).ask()

@@ -155,7 +155,7 @@ def test_the_search_keeps_away(memory):
                 study.tell(trial, feasible=False)
             else:
                 study.fail(trial)
-    assert outside["told"] < outside["failed"], outside
+    assert max(outside.values()) < 15, outside  # of 30, and half of the box is outside
 
 
 def test_another_process_goes_on(sqlite):
@@ -198,7 +198,7 @@ def test_digests_of_studies_without_it_are_as_before(memory):
     saved = replay.checkpoint_of(study.record.learner, study.learner, 9)
     parts = study.record.learner, saved, study.learner.record
     assert saved.digest == replay._digest(*parts, {}, ())
-    assert saved.digest != replay._digest(*parts, {"ids": np.array([9])}, ())
+    assert saved.digest != replay._digest(*parts, {"infeasible": {"ids": np.array([9])}}, ())
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ def auto(start: Array, start_payoff: float, rng: np.random.Generator, batch: int
         trials = learner.ask(batch=batch)
         payoffs = []
         for trial in trials:
-            payoffs.append((yield Play(np.atleast_1d(trial.mediator), recommended, scout=learner.scouts(trial))))
+            to_see = trial.purpose not in ("cloud", "axis")
+            payoffs.append((yield Play(np.atleast_1d(trial.mediator), recommended, scout=to_see)))
         for trial, payoff in zip(trials, payoffs, strict=True):
             learner.tell(trial, payoff)

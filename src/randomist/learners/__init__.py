@@ -8,11 +8,11 @@ from randomist.learners.registry import LEARNERS, TABLE, make
 if TYPE_CHECKING:
     from randomist.learners.base import Learner as Learner
     from randomist.learners.box.auto import Auto as Auto
+    from randomist.learners.box.auto.interval import Confirmation as Confirmation
+    from randomist.learners.box.auto.interval import Interval as Interval
     from randomist.learners.box.base import BoxLearner as BoxLearner
     from randomist.learners.box.base import FixedStdLearner as FixedStdLearner
     from randomist.learners.box.grid_optimist import GridOptimist as GridOptimist
-    from randomist.learners.box.interval import Confirmation as Confirmation
-    from randomist.learners.box.interval import Interval as Interval
     from randomist.learners.box.mcmc_randomist import MCMCRandomist as MCMCRandomist
     from randomist.learners.box.pgpe import PGPE as PGPE
     from randomist.learners.box.pois import POIS as POIS
@@ -44,7 +44,7 @@ HOMES = {
     "BanditLearner": "randomist.learners.finite.bandit",
     "SharedHistoryLearner": "randomist.learners.finite.sharing",
     **dict.fromkeys(("BoxLearner", "FixedStdLearner"), "randomist.learners.box.base"),
-    **dict.fromkeys(("Confirmation", "Interval"), "randomist.learners.box.interval"),
+    **dict.fromkeys(("Confirmation", "Interval"), "randomist.learners.box.auto.interval"),
     **{entry.class_name: entry.place.partition(":")[0] for entry in TABLE.values()},
 }
 __all__ = ["LEARNERS", "make", *HOMES]

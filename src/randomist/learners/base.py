@@ -36,7 +36,7 @@ from randomist.importance.estimators import Estimator
 from randomist.importance.parts import described
 from randomist.learners.payoffs import PayoffScale, number
 from randomist.learners.registry import name_of
-from randomist.learners.trial import Trial
+from randomist.learners.trial import PURPOSES, Trial
 from randomist.spaces import Finite, Space
 
 MOST_ASKED = 2**62  # trials; ids are saved in 64 bits
@@ -300,6 +300,7 @@ class Learner(Named, ABC):
                 "mediators": np.array(
                     [trial.mediator for trial in pending] if self._drawn else np.empty((len(pending), 0))
                 ),
+                **({"purposes": [trial.purpose for trial in pending]} if hasattr(self.Search, "purpose") else {}),
             },
             "next_id": self._next_id,
             "running_range": [self._scale.low, self._scale.high] if self._scale.running else None,
@@ -358,9 +359,11 @@ class Learner(Named, ABC):
                 self._scale.widen(min(seen), max(seen))
         pending = state["pending"]
         decisions, mediators = np.asarray(pending["decisions"]), np.asarray(pending["mediators"])
-        for id_, decision, mediator in zip(pending["ids"], decisions, mediators, strict=True):
+        purposes = pending.get("purposes") or [None] * len(decisions)
+        for id_, decision, mediator, purpose in zip(pending["ids"], decisions, mediators, purposes, strict=True):
             drawn = frozen(mediator) if self._drawn else None
-            self._pending[int(id_)] = Trial.of(self.space, int(id_), frozen(decision), drawn)
+            trial = Trial.of(self.space, int(id_), frozen(decision), drawn)
+            self._pending[int(id_)] = trial._replace(purpose=purpose)
         self._next_id = whole_number(state["next_id"], "next_id of a state", 0, most=MOST_ASKED)
         self._scale.clipped = whole_number(state["clipped"], "clipped of a state", 0)
         failures = state["failures"]
@@ -378,6 +381,8 @@ class Learner(Named, ABC):
         if isinstance(mediator, np.ndarray):
             mediator.flags.writeable = False  # it is what will be recorded
         trial = Trial.of(self.space, self._next_id, decision, mediator)
+        if (purpose := getattr(self.search, "purpose", None)) is not None:
+            trial = trial._replace(purpose=PURPOSES[purpose])
         self._pending[trial.id] = trial
         self._next_id += 1
         return trial

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from randomist.spaces import Finite, Space
 
-ADDED = ("parameters", "name")  # fields of a trial that are shown where there are some
+ADDED = ("parameters", "name", "purpose")  # fields of a trial that are shown where there are some
+
+
+PURPOSES = ("open", "start", "cloud", "axis", "again", "fill", "confirm")  # of the trials of a search
+
+
+def purpose_of(search: Mapping[str, Any] | None) -> str | None:
+    """What a trial was asked for, by what its ask left of the search; None where that does not say."""
+    return None if search is None or "purpose" not in search else PURPOSES[int(search["purpose"])]
 
 
 class Trial(NamedTuple):
@@ -19,6 +28,7 @@ class Trial(NamedTuple):
     mediator: Any  # a number, or an array of shape (d,); None where the environment produces it
     parameters: dict[str, Any] | None = None  # what the mediator stands for, where the space is `Parameters`
     name: str | None = None  # what the decision is called, where the decisions of a Finite space have names
+    purpose: str | None = None  # what a search asked it for: one of `PURPOSES`
 
     @classmethod
     def of(cls, space: Space, id_: int, decision: Any, mediator: Any) -> Trial:

@@ -11,7 +11,7 @@ from randomist._checks import probability
 from randomist._types import Array, Indices
 from randomist.errors import ParameterError
 from randomist.learners.box.auto import Auto
-from randomist.learners.box.interval import Interval
+from randomist.learners.box.auto.interval import Interval
 from randomist.plots.columns import Column, columns_of, labels, recommended
 from randomist.plots.drawing import Look, draw
 from randomist.plots.marks import (

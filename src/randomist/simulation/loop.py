@@ -29,7 +29,7 @@ from randomist.tasks.function import FunctionTask, function_space, is_function
 
 if TYPE_CHECKING:
     from randomist.learners.base import Learner
-    from randomist.learners.box.interval import Interval
+    from randomist.learners.box.auto.interval import Interval
     from randomist.parameters import Meaning
     from randomist.spaces import Parameters, Space
 

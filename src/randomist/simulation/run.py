@@ -14,7 +14,7 @@ from randomist._types import Array, Indices
 from randomist.errors import ParameterError
 
 if TYPE_CHECKING:
-    from randomist.learners.box.interval import Interval
+    from randomist.learners.box.auto.interval import Interval
     from randomist.parameters import Meaning
 
 RECENT = 0.1  # of the rounds, for the average at the end

@@ -13,7 +13,7 @@ from randomist.histories.estimates import Estimates
 
 if TYPE_CHECKING:
     from randomist.learners.base import Learner
-    from randomist.learners.box.interval import Confirmation, Interval
+    from randomist.learners.box.auto.interval import Confirmation, Interval
     from randomist.learners.finite.certainty import Intervals
 
 

@@ -33,7 +33,7 @@ from randomist.study.records import AuditEntry
 
 if TYPE_CHECKING:
     from randomist.families.base import Family
-    from randomist.learners.box.interval import Confirmation, Interval
+    from randomist.learners.box.auto.interval import Confirmation, Interval
     from randomist.policies.episodes import Episode
 
 PATIENCE = 60.0  # seconds to go on trying
@@ -271,7 +271,7 @@ class RemoteStudy:
 
     def confirmed(self, level: float = 0.95) -> Confirmation:
         """What the plays of the last `confirm` say about that point alone."""
-        from randomist.learners.box.interval import Confirmation
+        from randomist.learners.box.auto.interval import Confirmation
 
         said = self.client.call("GET", f"{self._path}/confirmation?level={float(level)}")
         return Confirmation(_point(said["point"]), said["plays"], _interval(said["mean"]), _interval(said["median"]))
@@ -335,7 +335,7 @@ class RemoteStudy:
         body["ticket"] = uuid.uuid4().hex if ticket is None else check_ticket(ticket)
         said = self.client.call("POST", f"{self._path}/{how}", body)
         return [
-            Trial(t["id"], _point(t["decision"]), _point(t["mediator"]), t.get("parameters"), t.get("name"))
+            Trial(t["id"], _point(t["decision"]), _point(t["mediator"]), *map(t.get, ("parameters", "name", "purpose")))
             for t in said["trials"]
         ]
 
@@ -376,7 +376,7 @@ def _point(value: Any) -> Any:
 
 def _interval(said: dict[str, Any]) -> Interval:
     """Null is what an interval that is not supported has."""
-    from randomist.learners.box.interval import Interval
+    from randomist.learners.box.auto.interval import Interval
 
     usual: dict[str, Any] = {"mean": np.nan, "low": -np.inf, "high": np.inf}
     return Interval(**{key: usual[key] if value is None else value for key, value in said.items()})

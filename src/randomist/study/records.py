@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 State = Literal["asked", "told", "failed", "stale", "retracted"]
@@ -272,3 +272,4 @@ class Everything(NamedTuple):
     trials: Columns
     search: str | None  # of the last trial
     changes: Sequence[ChangeRow]
+    open: Mapping[int, str | None] = {}  # the searches of trials that are not closed, by number

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -20,13 +21,13 @@ from randomist.learners.trial import Trial
 from randomist.spaces import Finite
 from randomist.study import changes
 from randomist.study.records import ChangeRow, Checkpoint, ClosedRow, Columns, Counters, Everything
-from randomist.study.rows import CLOSED, Shapes
+from randomist.study.rows import CLOSED, Shapes, asked_for
 
 KEPT = ("format", "learner", "space", "settings")  # of a learner's state: what a study's row holds
 CHECKPOINT = f"1.{FORMAT}"  # the format of checkpoints: 1 changes when a learner's caches do
 CHANGED = "decisions"  # and this, where decisions were added or retired before
 BEGUN = "begun"  # and this, where it began with known results
-EXCLUDED = "infeasible"  # of a learner's state: the trials that broke a constraint
+EXCLUDED, LOST = "infeasible", "lost"  # of a learner's state: trials that broke a constraint, or failed
 
 
 def describe(learner: Learner) -> str:
@@ -75,11 +76,14 @@ class Past(NamedTuple):
     reasons: list[str]  # (closed,) why it failed
     feasible: np.typing.NDArray[np.bool_]  # (closed,) False where a trial that failed broke a constraint
     observed: Sequence[Any]  # (closed,) what was done, where the environment produces it
+    gone: np.typing.NDArray[np.bool_]  # (closed,) True where a trial was taken back
+    open: Mapping[int, str | None]  # what asks left of the search, of trials that are not closed
     changes: Sequence[ChangeRow]  # decisions that came and went
 
     def trials(self, numbers: Indices) -> list[Trial]:
         columns = (self.decisions[numbers], self.mediators[numbers])
-        return [Trial(*trial) for trial in zip(numbers.tolist(), *map(_entries, columns), strict=True)]
+        trials = [Trial(*trial) for trial in zip(numbers.tolist(), *map(_entries, columns), strict=True)]
+        return [trial._replace(purpose=asked_for(self.open.get(trial.id))) for trial in trials]
 
 
 def read(shapes: Shapes, found: Everything, began: Learner) -> Past:
@@ -101,6 +105,7 @@ def read(shapes: Shapes, found: Everything, began: Learner) -> Past:
     payoffs = _payoffs(shapes, columns, closings)
     feasible, observed = _extras(shapes, columns, closings)
     reasons = [str(columns.reason[n] or "") for n in closings]
+    gone = np.zeros(len(closings), bool)
     if counters.retracted or any(why is not None for why in columns.retracted):
         gone = _retracted(shapes, columns, closings, counters)
         payoffs[gone], feasible[gone] = np.nan, True  # it counts as one that was never answered
@@ -114,7 +119,8 @@ def read(shapes: Shapes, found: Everything, began: Learner) -> Past:
             raise shapes.wrong_change(
                 row.place, f"after {row.asked} asks, trial {number} cannot be among {row.closed} closings"
             )
-    return Past(decisions, mediators, closings, payoffs, reasons, feasible, observed, found.changes)
+    rows = decisions, mediators, closings, payoffs, reasons, feasible, observed
+    return Past(*rows, gone, found.open, found.changes)
 
 
 def _closings(shapes: Shapes, columns: Columns) -> Indices:
@@ -203,7 +209,7 @@ def _live(learner: Learner, shapes: Shapes, past: Past, asks: Indices, closings:
     for trial in past.trials(asks):
         learner.enter(trial)
     numbers, payoffs, reasons = past.closings[closings], past.payoffs[closings], past.reasons[closings]
-    told, feasible = ~np.isnan(payoffs), past.feasible[closings]
+    told, feasible, gone = ~np.isnan(payoffs), past.feasible[closings], past.gone[closings]
     if shapes.drawn:
         _tell_all(learner, shapes, numbers[told].tolist(), payoffs[told].tolist())
     else:
@@ -213,6 +219,8 @@ def _live(learner: Learner, shapes: Shapes, past: Past, asks: Indices, closings:
     for i in np.flatnonzero(~told).tolist():
         if feasible[i]:
             learner.fail(int(numbers[i]), reasons[i])
+            if gone[i]:  # nothing is known of it, not that it failed
+                getattr(learner, LOST, {}).pop(int(numbers[i]), None)
         else:
             exclude(learner, shapes, int(numbers[i]))
 
@@ -288,7 +296,7 @@ def checkpoint_of(description: str, learner: Learner, closed: int, made: Sequenc
     state = learner.state()
     caches = _json.dumps({"caches": state["caches"], "clipped": learner.clipped, "changes": len(made)})
     unsigned = Checkpoint(closed, "", CHECKPOINT, caches)
-    return unsigned._replace(digest=_digest(description, unsigned, learner.record, state.get(EXCLUDED, {}), made))
+    return unsigned._replace(digest=_digest(description, unsigned, learner.record, state, made))
 
 
 def _restored(description: str, checkpoint: Checkpoint, past: Past, shapes: Shapes) -> tuple[Learner, int] | None:
@@ -326,29 +334,32 @@ def _restored(description: str, checkpoint: Checkpoint, past: Past, shapes: Shap
     }
     if len(excluded) and EXCLUDED not in state:
         return None
-    if len(excluded):
-        mediators = past.mediators[excluded].reshape(len(excluded), -1)
-        state[EXCLUDED] = {"ids": excluded, "mediators": mediators}
+    lost = numbers[failed & ~past.gone[:closed]]
+    for name, which in ((EXCLUDED, excluded), (LOST, lost)):
+        if name in state:
+            size = len(which), math.prod(past.mediators.shape[1:])
+            state[name] = {"ids": which, "mediators": past.mediators[which].reshape(size)}
     state["next_id"] = rest[0].asked if rest else len(past.decisions)
     try:
         state["caches"], state["clipped"] = saved["caches"], saved["clipped"]
         restored = saved_states.load(state)
     except changes.UNREADABLE:
         return None
-    digest = _digest(description, checkpoint, restored.record, state.get(EXCLUDED, {}), made)
+    digest = _digest(description, checkpoint, restored.record, state, made)
     return (restored, len(made)) if digest == checkpoint.digest else None
 
 
 def _digest(
-    description: str, checkpoint: Checkpoint, record: Record, excluded: dict[str, Any], made: Sequence[ChangeRow]
+    description: str, checkpoint: Checkpoint, record: Record, state: dict[str, Any], made: Sequence[ChangeRow]
 ) -> str:
     """Of all that a checkpoint holds, and of what it was computed from: the learner, told trials, changes.
 
-    `excluded` has the trials that broke a constraint; where there are none, the digest is that of earlier versions.
+    Where no trial broke a constraint and a learner does not search by failures, the digest is that of earlier versions.
     """
     texts = [description, *map(str, checkpoint._replace(digest="")), *(_json.dumps(tuple(row)) for row in made)]
     columns = [np.ascontiguousarray(column) for column in (record.decisions, record.mediators, record.payoffs)]
-    columns += [np.ascontiguousarray(column) for column in excluded.values() if len(column)]
+    failed = [column for name in (EXCLUDED, LOST) for column in state.get(name, {}).values() if len(column)]
+    columns += [np.ascontiguousarray(column) for column in failed]
     parts = [*(text.encode("utf-8", "replace") for text in texts), *(column.tobytes() for column in columns)]
     found = hashlib.sha256()
     for part in parts:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from randomist._json import frozen
 from randomist._types import Indices
 from randomist.errors import ShapeError, StudyDataError
-from randomist.learners.trial import Trial
+from randomist.learners.trial import Trial, purpose_of
 from randomist.spaces import Finite, Space
 from randomist.study import observed
 from randomist.study.records import AskedRow, ChangeRow, ClosedRow, Page, State, StudyTrial, TrialRow
@@ -97,7 +97,8 @@ class Shapes:
         decisions = self.decisions(numbers, [row.decision for row in rows])
         mediators = self.mediators(numbers, [row.mediator for row in rows])
         columns = zip(numbers, decisions, mediators, strict=True)
-        return [Trial.of(self.space, i, frozen(x), self._mediator(z)) for i, x, z in columns]
+        trials = [Trial.of(self.space, i, frozen(x), self._mediator(z)) for i, x, z in columns]
+        return [t._replace(purpose=asked_for(row.search)) for t, row in zip(trials, rows, strict=True)]
 
     def study_trials(self, page: Page) -> list[StudyTrial]:
         """Rows as users read them."""
@@ -243,3 +244,11 @@ def _parse(texts: Sequence[Any], shape: tuple[int, ...], whole: bool) -> NDArray
     if not np.isfinite(array).all() or (shape and len(values) and len(values[0]) != shape[0]):
         raise ValueError("not finite, or of another shape")
     return array
+
+
+def asked_for(text: str | None) -> str | None:
+    """What a trial was asked for, by what its ask left of the search; None where that cannot be read."""
+    try:
+        return purpose_of(None if text is None else json.loads(text))
+    except (*_UNREADABLE, AttributeError, LookupError):
+        return None  # a search that cannot be read is an error where it is resumed

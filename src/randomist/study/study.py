@@ -369,7 +369,9 @@ class Study(Answers, Kept, Looked):
         """Asked and not answered, stale ones included: of all workers, or of one that goes on where it stopped."""
         found = self.trials(("asked", "stale"), worker=worker)
         space = self._reader.known.space
-        return [Trial.of(space, t.id, t.decision, t.mediator) for t in found]
+        purposes = {t.id: t.purpose for t in self.learner.pending} if self.learner.Search is not None else {}
+        trials = [Trial.of(space, t.id, t.decision, t.mediator) for t in found]
+        return [trial._replace(purpose=purposes.get(trial.id)) for trial in trials]
 
     @property
     def learner_range(self) -> tuple[float, float] | None:

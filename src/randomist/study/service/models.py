@@ -157,6 +157,7 @@ class AskedTrial(Model):
     mediator: Point | None = Field(examples=[0.73], description="Null where the environment produces it.")
     parameters: Values | None = Field(default=None, examples=[None], description=VALUES)
     name: str | None = Field(default=None, examples=["new"], description="What the decision is called.")
+    purpose: str | None = Field(default=None, examples=["cloud"], description="What Auto asked it for.")
 
 
 class Asked(Model):

@@ -15,7 +15,7 @@ from randomist.study.records import State
 from randomist.study.study import Study
 
 if TYPE_CHECKING:
-    from randomist.learners.box.interval import Interval
+    from randomist.learners.box.auto.interval import Interval
 
 COLUMNS = ("value", "effective_samples", "threshold", "width", "plays", "coverage")
 

@@ -318,8 +318,9 @@ class MemoryStorage(Storage):
             mine = self._study(study)
             counters, checkpoint, trials = mine.counters, mine.checkpoint, list(mine.trials)
             search, changes = mine.searches[-1] if mine.searches else None, list(mine.changes)
+            waiting = {row.number: mine.searches[row.number] for row in trials if row.closing is None}
         columns = Columns(*([getattr(row, name) for row in trials] for name in Columns._fields))
-        return Everything(counters, checkpoint, columns, search, changes)
+        return Everything(counters, checkpoint, columns, search, changes, waiting)
 
     def save(self, study: int, checkpoint: Checkpoint) -> None:
         with self._place.lock:

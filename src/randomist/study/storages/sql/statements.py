@@ -74,6 +74,7 @@ _SOME = (_OF_STUDY, t.number.in_(sa.bindparam("numbers", expanding=True)))
 SOME = sa.select(*_columns(TrialRow, trials)).where(*_SOME)
 STANDING = sa.select(t.number, t.state, t.decision, t.mediator, t.payoff, t.closing, t.extra).where(*_SOME)
 ALL_TRIALS = sa.select(*_columns(Columns, trials)).where(_OF_STUDY, t.number < sa.bindparam("end")).order_by(t.number)
+OPEN = sa.select(t.number, t.search).where(_OF_STUDY, t.closing.is_(None), t.number < sa.bindparam("end"))
 _SHOWN = sa.case((t.retracted.is_(None), t.state), else_=sa.literal_column("'retracted'"))
 SEARCH = sa.select(t.search).where(*_TRIAL)
 WORKERS = (

@@ -268,7 +268,8 @@ class SQLStorage(Keeping, Looking, Storage):
             search = connection.execute(statements.SEARCH, mine | {"its_number": now.asked - 1}).scalar()
             columns = Columns(*zip(*rows, strict=True)) if rows else Columns(*([] for _ in Columns._fields))
             checkpoint = None if saved is None else Checkpoint._make(saved)
-            return Everything(now, checkpoint, columns, search, _changes(connection, study, 0))
+            waiting = dict(map(tuple, connection.execute(statements.OPEN, mine | {"end": now.asked})))
+            return Everything(now, checkpoint, columns, search, _changes(connection, study, 0), waiting)
 
         return self.database.read(work)
 

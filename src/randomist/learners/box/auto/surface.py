@@ -1,7 +1,7 @@
-"""What samples say about any point of a box: a Gaussian process through them, its smoothness and noise by evidence.
+"""What samples say about any point: a Gaussian process, its smoothness and noise by evidence.
 
-It is wide where nothing was seen, and there its mean is the level of all samples: a point that no sample supports has
-no large value.
+It is wide where nothing was seen, and there its mean is the level of all samples: a point that no
+sample supports has no large value.
 """
 
 from __future__ import annotations
@@ -13,17 +13,24 @@ import numpy as np
 
 from randomist._types import Array
 from randomist.importance.passes import surface as passes
-from randomist.learners.box.pool import FINEST, WIDEST, Payoffs
+from randomist.learners.box.auto.samples import GRAIN, Payoffs
 
-LENGTHS = np.array([0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0])  # in diagonals √d of the unit cube
-NOISES = np.array([1e-4, 0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0])  # variance of the noise over that of the signal
-USUAL = 4, 4  # where the search for them begins
-DOUBT = 0.4, 0.05  # nats that a step away from the usual ones must earn, times its square
-STEPS = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
-SHARE = 0.1  # of the noise: what may differ within a cell, beside it
-NEAREST = 10  # samples, and one more per dimension, whose noise is that near a point
-MEDIAN = 0.6745  # of the size of a Gaussian, in standard deviations
-CAUTION = 0.5  # posterior deviations below the mean that make a point's value
+# Lengths in diagonals √d of the cube, and variances of the noise over that of the signal: coarser
+# grids miss what samples say, finer ones cost time.
+LENGTHS = np.array([0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0])
+NOISES = np.array([1e-4, 0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0])
+# Where the search for them begins: elsewhere few samples are taken for noise.
+USUAL = 4, 4
+# Nats that a step away from these must earn, times its square: with less, luck decides.
+DOUBT = 0.4, 0.05
+# Of the noise: what may differ within a cell, beside it; more blurs what a play teaches.
+SHARE = 0.1
+# Samples, and one more per dimension, whose noise is that near a point: of fewer it is luck.
+NEAREST = 10
+# Points along a gradient: with one a search is slow, with more it outruns the surface.
+CLIMBS = 4
+# Posterior deviations below the mean that make a value: without, luck is followed.
+CAUTION = 0.5
 
 
 class Surface(NamedTuple):
@@ -41,47 +48,63 @@ class Surface(NamedTuple):
 
     def means(self, points: Array) -> Array:
         """(n, d) -> (n,)"""
-        return passes.means(np.ascontiguousarray(points), self.samples, self.length, self.weights, self.level)
+        return passes.means(
+            np.ascontiguousarray(points), self.samples, self.length, self.weights, self.level
+        )
 
     def posterior(self, points: Array) -> tuple[Array, Array]:
         """Mean payoffs and their standard deviations.  (n, d) -> (n,), (n,)"""
         rows = np.ascontiguousarray(points)
-        mean, left = passes.posterior(rows, self.samples, self.length, self.weights, self.factor, self.level)
+        mean, left = passes.posterior(
+            rows, self.samples, self.length, self.weights, self.factor, self.level
+        )
         return mean, np.sqrt(self.variance * left)
 
     def taught(self, points: Array) -> tuple[Array, Array]:
-        """Mean payoffs, and how far one payoff there moves them: a standard deviation.  (n, d) -> (n,), (n,)"""
+        """Mean payoffs, and how far one payoff there moves them.  (n, d) -> (n,), (n,)"""
         mean, deviation = self.posterior(points)
         return mean, deviation**2 / np.sqrt(deviation**2 + self.noise + 1e-300)
 
     def cautious(self, points: Array) -> Array:
-        """Means that no payoff has exceeded, less a part of what is not known of them.  (n, d) -> (n,)"""
+        """Means that no payoff has exceeded, less a part of their doubt.  (n, d) -> (n,)"""
         mean, deviation = self.posterior(points)
         return np.minimum(mean, self.ceiling) - CAUTION * deviation
 
     def noise_near(self, point: Array) -> float:
-        """The standard deviation of a payoff among the nearest samples, by the median of what the surface leaves of it.
+        """The std of a payoff among the nearest samples, by the median of what is left of it.
 
-        It leaves y - mean = noise / variance · weight / plays of a sample, and √plays times that of one play.  (d,)
+        The surface leaves y - mean = noise / variance · weight / plays of a sample, and √plays
+        times that of one play.  (d,)
         """
         n = len(self.plays)
-        most, distance = min(NEAREST + point.size, n), np.sum((self.samples[:n] - point) ** 2, axis=1)
+        most, distance = (
+            min(NEAREST + point.size, n),
+            np.sum((self.samples[:n] - point) ** 2, axis=1),
+        )
         near = np.argpartition(distance, most - 1)[:most]
         left = self.noise / self.variance * self.weights[near] / np.sqrt(self.plays[near])
-        return float(np.median(np.abs(left))) / MEDIAN
+        return float(np.median(np.abs(left))) / 0.6745  # of a Gaussian
 
-    def uphill(self, start: Array, steps: Array, most: int) -> Array:
-        """Points in the unit cube, each the best along the gradient of `means` from the one before.  (n, d)"""
-        found: Array = passes.climb(start, steps, most, self.samples, self.length, self.weights, self.level)
+    def uphill(self, start: Array, steps: Array) -> Array:
+        """Points of the cube, each the best along the gradient from the one before.  (n, d)"""
+        found: Array = passes.climb(
+            start, steps, CLIMBS, self.samples, self.length, self.weights, self.level
+        )
         return found
 
 
 def surface(
-    samples: Array, payoffs: Payoffs, length: int, noise: int, pending: Array, apart: Array | None = None
+    samples: Array,
+    payoffs: Payoffs,
+    length: int,
+    noise: int,
+    pending: Array,
+    apart: Array | None = None,
 ) -> Surface:
-    """Through samples, by numbers of `LENGTHS` and `NOISES`; pending points count as if they paid what is expected.
+    """Through samples, by numbers of `LENGTHS` and `NOISES`.  (n, d), (n,), (p, d)
 
-    `apart` are the distances between samples and pending points, where these are known.  (n, d), (n,), (p, d)
+    Pending points count as if they paid what is expected. `apart` are the distances between all of
+    these, where they are known.
     """
     scale, n = length_of(length, samples), len(samples)
     if len(pending):
@@ -92,19 +115,29 @@ def surface(
     level, variance, weights, factor, _ = passes.regress(matrix, ratio, *payoffs[:3])
     if len(pending):
         values = np.concatenate([payoffs.means, level + whole[n:, :n] @ weights])
-        factor = passes.cholesky(whole, ratio / np.concatenate([payoffs.plays, np.ones(len(pending))]))
+        factor = passes.cholesky(
+            whole, ratio / np.concatenate([payoffs.plays, np.ones(len(pending))])
+        )
         weights = passes.backward(factor, passes.forward(factor, values - level))
     noise_there = ratio * variance
-    return Surface(samples, scale, level, variance, noise_there, weights, factor, payoffs.largest, payoffs.plays)
+    return Surface(
+        samples,
+        scale,
+        level,
+        variance,
+        noise_there,
+        weights,
+        factor,
+        payoffs.largest,
+        payoffs.plays,
+    )
 
 
 class Evidence:
-    """How likely pairs of numbers of `LENGTHS` and `NOISES` make samples, each computed once.  (n, d), (n,)"""
+    """How likely numbers of `LENGTHS` and `NOISES` make samples, each pair computed once."""
 
-    def __init__(self, samples: Array, payoffs: Payoffs, smoothest: float = math.inf) -> None:
+    def __init__(self, samples: Array, payoffs: Payoffs) -> None:
         self.samples, self.payoffs, self.apart = samples, payoffs, passes.distances(samples)
-        self.longest = max(i for i in range(len(LENGTHS)) if i == 0 or length_of(i, samples) <= smoothest)
-        self.usual = min(USUAL[0], self.longest), USUAL[1]
         self._matrices: dict[int, tuple[Array, float]] = {}
         self._found: dict[tuple[int, int], float] = {}
 
@@ -126,14 +159,15 @@ class Evidence:
 
     def neighbours(self, at: tuple[int, int]) -> list[tuple[int, int]]:
         """Pairs of numbers beside one, and itself."""
-        around = [(at[0] + i, at[1] + j) for i, j in STEPS]
-        return [(i, j) for i, j in around if 0 <= i <= self.longest and 0 <= j < len(NOISES)]
+        around = [(at[0] + i, at[1] + j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
+        return [(i, j) for i, j in around if 0 <= i < len(LENGTHS) and 0 <= j < len(NOISES)]
 
     def grain(self, at: tuple[int, int]) -> float:
         """The width of cells within which mean payoffs differ by no more than a part of the noise.
 
-        A slope of the process has the variance 5/3ℓ² times its own (Rasmussen and Williams 2006, Eq. 4.17), and
-        points of a cell have that of w²/12 in each of d coordinates, so it is 5dw²/36ℓ² that is added to the noise.
+        A slope of the process has the variance 5/3ℓ² times its own (Rasmussen and Williams 2006,
+        Eq. 4.17), and points of a cell have that of w²/12 in each of d coordinates, so it is
+        5dw²/36ℓ² that is added to the noise.
         """
         return float(LENGTHS[at[0]]) * math.sqrt(36 / 5 * SHARE * self.model(at)[1])
 
@@ -160,8 +194,9 @@ def likeliest(samples: Array, payoffs: Payoffs, length: int, noise: int) -> Fit:
     evidence = Evidence(samples, payoffs)
     best = evidence.best((length, noise))
     variance = max(payoffs.variance, 1e-300)
-    noise_alone = 0.5 * float(np.log(payoffs.plays).sum() - payoffs.total * math.log(variance))  # as `regress` has it
-    return Fit(*best, evidence(best) - noise_alone, min(max(evidence.grain(best), FINEST), WIDEST))
+    # As `regress` has it:
+    alone = 0.5 * float(np.log(payoffs.plays).sum() - payoffs.total * math.log(variance))
+    return Fit(*best, evidence(best) - alone, float(np.clip(evidence.grain(best), *GRAIN)))
 
 
 def length_of(number: int, samples: Array) -> float:
