@@ -180,8 +180,8 @@ class Report(NamedTuple):
             reach = factor * deviation
             low = np.minimum(low, mean - (2 - above) * reach)
             high = np.maximum(high, mean + above * reach)
-        bounds = (self.low + self.span * np.where(supported, end, np.nan) for end in (low, high))
-        return tuple(bounds)  # type: ignore[return-value]
+        low, high = (np.where(supported, end, np.nan) for end in (low, high))
+        return self.low + self.span * low, self.low + self.span * high
 
 
 def report(samples: Samples, near: Array, grain: float) -> Report:
