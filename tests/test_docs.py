@@ -292,3 +292,18 @@ def test_the_documentation_builds_without_warnings(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "html" / "index.html").exists()
+
+
+def test_every_promise_of_security_names_a_test_that_exists():
+    """`folder/module::test`, of the folder that the head of the table names; `::test` is of the module before."""
+    folder, module, promised = ROOT / "tests", "", 0
+    for line in (ROOT / "SECURITY.md").read_text(encoding="utf-8").splitlines():
+        if said := re.search(r"held by \(in `(\S+)`\)", line):
+            folder = ROOT / said[1]
+        if not line.startswith("| "):
+            continue
+        for name in re.findall(r"`((?:[a-z_/]+)?(?:::\w+)?)`", line.rpartition(" | ")[2]):
+            module, _, test = (name if not name.startswith("::") else module + name).partition("::")
+            assert not test or f"def {test}(" in (folder / f"{module}.py").read_text(encoding="utf-8"), name
+            promised += (folder / f"{module}.py").exists()
+    assert promised >= 28
