@@ -65,8 +65,7 @@ def ours(place: str) -> Any:
 
 def imported(name: str) -> Any:
     """What "module:name" names, typed by a person; the module must be importable from here."""
-    if _reading.get():  # whichever way it came here
-        raise StateError(f"{name[:80]!r} stands in data, which imports nothing; {REMEDY}")
+    _refuse_data(name)  # whichever way it came here
     try:
         return ours(name)
     except ImportError as error:
@@ -83,7 +82,12 @@ def imported(name: str) -> Any:
 def check_module(name: str) -> None:
     """Refuse "module:name" in data where the module has not been imported: another library would do it."""
     module, colon, _ = name.partition(":")
-    if colon and module not in sys.modules and _reading.get():
+    if colon and module not in sys.modules:
+        _refuse_data(name)
+
+
+def _refuse_data(name: str) -> None:
+    if _reading.get():
         raise StateError(f"{name[:80]!r} stands in data, which imports nothing; {REMEDY}")
 
 

@@ -112,13 +112,9 @@ def read_experiment(path: Path) -> Experiment:
         raise ParameterError(f"{path}: {error}") from error
 
 
+@reading()
 def experiment_from_state(state: dict[str, Any]) -> Experiment:
     """An experiment of plain data, which names known classes only: nothing is imported for it."""
-    with reading():
-        return _experiment(state)
-
-
-def _experiment(state: dict[str, Any]) -> Experiment:
     from randomist.tasks.base import named as task_named
 
     known = {"name", "rounds", "seeds", "tasks", "learners"}

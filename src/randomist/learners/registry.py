@@ -134,10 +134,10 @@ def find(name: Any) -> type[Learner]:
     return found
 
 
+@_lookup.reading()
 def class_named(name: Any) -> type[Learner]:
     """The class that a saved state names: "Randomist" for one of ours, "module:Class" for another."""
-    with _lookup.reading():
-        return find(CLASSES.get(name, name) if isinstance(name, str) else None)
+    return find(CLASSES.get(name, name) if isinstance(name, str) else None)
 
 
 def name_of(cls: type[Learner]) -> str:

@@ -20,6 +20,7 @@ SEARCHES = {
 }
 
 
+@reading()
 def load(state: dict[str, Any], *, device: str | None = None) -> Learner:
     """The learner that `state()` described; it goes on bit for bit as the saved one would have.
 
@@ -27,9 +28,8 @@ def load(state: dict[str, Any], *, device: str | None = None) -> Learner:
     the same history, and estimates to within rounding.
     """
     try:
-        with reading():
-            learner = fresh(_placed(state, device))
-            learner.restore(_upgraded(state, learner))
+        learner = fresh(_placed(state, device))
+        learner.restore(_upgraded(state, learner))
     except KeyError as error:
         raise StateError(f"state lacks the entry {error}; pass what `learner.state()` returned") from error
     except (TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError) as error:
@@ -43,13 +43,9 @@ def _placed(state: dict[str, Any], device: str | None) -> dict[str, Any]:
     return state if device is None else state | {"settings": state["settings"] | {"device": device}}
 
 
+@reading()
 def fresh(description: dict[str, Any]) -> Learner:
     """A learner that knows nothing yet, of the `learner`, `space` and `settings` that a state describes."""
-    with reading():
-        return _fresh(description)
-
-
-def _fresh(description: dict[str, Any]) -> Learner:
     if type(description["format"]) is not int or description["format"] not in range(1, FORMAT + 1):
         raise StateError(
             f"state has format {description['format']!r}, this version reads 1 to {FORMAT}; it was written by a newer "
