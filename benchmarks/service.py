@@ -172,28 +172,17 @@ def tell_of(name: str, counted: Times, health: list[float]) -> None:
     print(f"{name}: {len(counted['ask'])} decisions; {'; '.join(waits)}; /healthz p99 {1e3 * at(health, 0.99):.0f} ms")
 
 
-@contextlib.contextmanager
-def watching(address: str) -> Iterator[list[float]]:
+def watching(address: str) -> contextlib.AbstractContextManager[list[float]]:
     """How long /healthz takes, all the while."""
     import urllib.request
 
-    found: list[float] = []
-    over = threading.Event()
+    def look() -> float:
+        began = time.perf_counter()
+        with urllib.request.urlopen(f"{address}/healthz", timeout=30) as answer:
+            assert answer.status == 200
+        return time.perf_counter() - began
 
-    def look() -> None:
-        while not over.wait(0.1):
-            began = time.perf_counter()
-            with urllib.request.urlopen(f"{address}/healthz", timeout=30) as answer:
-                assert answer.status == 200
-            found.append(time.perf_counter() - began)
-
-    thread = threading.Thread(target=look)
-    thread.start()
-    try:
-        yield found
-    finally:
-        over.set()
-        thread.join()
+    return siege.looking(look, 0.1)
 
 
 @contextlib.contextmanager

@@ -267,21 +267,26 @@ def serving(url: str, folder: Path) -> Iterator[tuple[int, int]]:
 
 
 @contextlib.contextmanager
-def memory(process: int) -> Iterator[list[float]]:
-    """MiB of a process and those that it started, again and again."""
-    found, over = [resident(process)], threading.Event()
+def looking(look: Callable[[], float], pause: float) -> Iterator[list[float]]:
+    """What a look says, again and again."""
+    found, over = [look()], threading.Event()
 
-    def look() -> None:
-        while not over.wait(0.3):
-            found.append(resident(process))
+    def again() -> None:
+        while not over.wait(pause):
+            found.append(look())
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=again)
     thread.start()
     try:
         yield found
     finally:
         over.set()
         thread.join()
+
+
+def memory(process: int) -> contextlib.AbstractContextManager[list[float]]:
+    """MiB of a process and those that it started."""
+    return looking(lambda: resident(process), 0.3)
 
 
 def resident(process: int) -> float:
